@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Usage: mpi_run.sh -n RANKS [-t SECONDS] [-e MPI_ENV_FILE] [-x NAME=VALUE]... [-m MPIRUN_ARGUMENT]... -- PROGRAM ARGS...
+# Starts PROGRAM under mpirun with more ranks than cores allowed, and exits with mpirun's status. mpirun is the one
+# beside the mpicc that built the program (MPI_ENV_FILE, written by tools/bazel/mpi.bzl), else that of MPI_HOME or PATH.
+set -euo pipefail
+
+ranks=
+seconds=60
+mpi_bin=
+extra=()
+while getopts 'n:t:e:x:m:' option; do
+  case $option in
+    n) ranks=$OPTARG ;;
+    t) seconds=$OPTARG ;;
+    # shellcheck source=/dev/null
+    e) . "$OPTARG" ;;
+    x) export "${OPTARG?}" ;;
+    m) extra+=("$OPTARG") ;;
+    *) exit 2 ;;
+  esac
+done
+shift $((OPTIND - 1))
+if [[ -z $ranks || $# -eq 0 ]]; then
+  echo 'usage: mpi_run.sh -n RANKS [-t SECONDS] [-x NAME=VALUE]... [-m MPIRUN_ARGUMENT]... -- PROGRAM ARGS...' >&2
+  exit 2
+fi
+
+if [[ -z $mpi_bin && -n ${MPI_HOME:-} ]]; then
+  mpi_bin=$MPI_HOME/bin
+fi
+if [[ -n $mpi_bin ]]; then
+  PATH=$mpi_bin:$PATH
+fi
+if ! mpirun=$(command -v mpirun); then
+  echo 'mpi_run.sh: no mpirun: install openmpi-bin (or run tools/quickstart), or set MPI_HOME' >&2
+  exit 1
+fi
+
+# GoogleTest writes these once for each process; Bazel makes its report from the log instead.
+unset XML_OUTPUT_FILE TEST_PREMATURE_EXIT_FILE
+
+version=$("$mpirun" --version 2>/dev/null || true)
+if [[ $version == *'Open MPI'* || $version == *OpenRTE* ]]; then
+  if ((EUID == 0)); then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
+  # Through PATH, not by its full name: that would stand for --prefix.
+  exec mpirun --oversubscribe --timeout "$seconds" -n "$ranks" "${extra[@]}" "$@"
+fi
+export MPIEXEC_TIMEOUT=$seconds
+exec mpirun -n "$ranks" "${extra[@]}" "$@"
