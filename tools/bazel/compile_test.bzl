@@ -44,18 +44,34 @@ def _compile_test_impl(ctx):
     )
     return [DefaultInfo(executable = script, runfiles = runfiles)]
 
-rankshare_compile_test = rule(
+_compile_test = rule(
     implementation = _compile_test_impl,
     attrs = {
         "deps": attr.label_list(providers = [CcInfo]),
         "src": attr.label(mandatory = True, allow_single_file = [".cpp"]),
-        "std": attr.string(default = "c++17", doc = "the standard it is compiled as; users may have C++17"),
+        "std": attr.string(mandatory = True),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
         "_checker": attr.label(default = "//tools/bazel:compile_test.sh", allow_single_file = True),
     },
     test = True,
-    doc = """Checks that src compiles as it is, and that each of its sections does not.
-
-A section is code between `#ifdef SECTION_NAME  // error: TEXT` and `#endif`; NAME starts with a capital. With it
-switched on the compiler must fail, and say TEXT (an extended regular expression) where that is given.""",
+    doc = "See rankshare_compile_test.",
 )
+
+def rankshare_compile_test(name, src, deps = [], std = "c++17", tags = [], **kwargs):
+    """Checks that src compiles as it is, and that each of its sections does not.
+
+    A section is code between `#ifdef SECTION_Name  // error: TEXT` and `#endif`. With it switched on the compiler must
+    fail, and say TEXT (an extended regular expression) where that is given.
+
+    Args:
+      std: the standard it is compiled as; users may have C++17.
+    """
+    _compile_test(
+        name = name,
+        size = "small",
+        src = src,
+        std = std,
+        tags = tags + ["no_sanitizer"],
+        deps = deps,
+        **kwargs
+    )

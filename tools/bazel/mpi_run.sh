@@ -13,8 +13,10 @@ while getopts 'n:t:e:x:m:' option; do
   case $option in
     n) ranks=$OPTARG ;;
     t) seconds=$OPTARG ;;
-    # shellcheck source=/dev/null
-    e) . "$OPTARG" ;;
+    e)
+      # shellcheck source=/dev/null
+      . "$OPTARG"
+      ;;
     x) export "${OPTARG?}" ;;
     m) extra+=("$OPTARG") ;;
     *) exit 2 ;;
