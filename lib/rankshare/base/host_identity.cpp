@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankshare/base/host_identity.hpp>
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include <rankshare/base/error.hpp>
+
+namespace rankshare {
+namespace {
+
+std::uint64_t namespace_inode(char const* path) {
+  struct stat entry {};
+  if (::stat(path, &entry) != 0) {
+    throw system_error(errno,
+                       std::string("reading ") + path +
+                           ": the namespaces of this process are not "
+                           "to be seen; mount /proc",
+                       "stat");
+  }
+  return entry.st_ino;
+}
+
+}  // namespace
+
+host_identity host_identity::of_this_process() {
+  constexpr char boot_path[] = "/proc/sys/kernel/random/boot_id";
+  std::ifstream file(boot_path);
+  std::string text;
+  if (!std::getline(file, text)) {
+    throw system_error(ENOENT, std::string("reading ") + boot_path + ": mount /proc", "open");
+  }
+  host_identity identity;
+  identity.boot = uuid::from_string(text);
+  identity.pid_namespace = namespace_inode("/proc/self/ns/pid");
+  identity.user_namespace = namespace_inode("/proc/self/ns/user");
+  return identity;
+}
+
+}  // namespace rankshare

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankshare/base/memory_limits.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <rankshare/base/unique_fd.hpp>
+
+namespace rankshare {
+namespace {
+
+std::string read_small_file(std::string const& path) {
+  unique_fd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  char text[4096];
+  auto const got = ::read(file.get(), text, sizeof text);
+  return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : std::string();
+}
+
+std::optional<std::size_t> read_number(std::string const& path) {
+  std::string const text = read_small_file(path);
+  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;  // "max": no limit
+  return std::strtoull(text.c_str(), nullptr, 10);
+}
+
+std::size_t meminfo_available() {
+  std::string const text = read_small_file("/proc/meminfo");
+  auto const at = text.find("MemAvailable:");
+  if (at == std::string::npos) return std::numeric_limits<std::size_t>::max();
+  return std::strtoull(text.c_str() + at + 13, nullptr, 10) * 1024;
+}
+
+struct cgroup_files {
+  std::string limit;
+  std::string usage;
+};
+
+// The memory cgroup of this process and those above it, of version 2 and version 1.
+std::vector<cgroup_files> find_cgroups() {
+  std::vector<cgroup_files> found;
+  std::ifstream file("/proc/self/cgroup");
+  std::string line;
+  while (std::getline(file, line)) {
+    auto const first = line.find(':');
+    auto const second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    std::string const controllers = line.substr(first + 1, second - first - 1);
+    bool const is_v1 = controllers.find("memory") != std::string::npos;
+    if (!controllers.empty() && !is_v1) continue;
+    std::string const root = is_v1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
+    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
+      if (path == "/") path.clear();
+      std::string const folder = root + path;
+      found.push_back(
+          is_v1 ? cgroup_files{folder + "/memory.limit_in_bytes", folder + "/memory.usage_in_bytes"}
+                : cgroup_files{folder + "/memory.max", folder + "/memory.current"});
+      if (path.empty() || path.rfind('/') == std::string::npos) break;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+available_memory available_memory::now() {
+  static auto const* const cgroups = new std::vector<cgroup_files>(find_cgroups());
+  available_memory result{meminfo_available(), "MemAvailable"};
+  for (auto const& group : *cgroups) {
+    auto const limit = read_number(group.limit);
+    if (!limit) continue;
+    auto const usage = read_number(group.usage).value_or(0);
+    auto const rest = *limit > usage ? *limit - usage : 0;
+    if (rest < result.bytes) result = {rest, "memory cgroup " + group.limit};
+  }
+  return result;
+}
+
+std::size_t machine_memory() {
+  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace rankshare

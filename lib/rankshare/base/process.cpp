@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankshare/base/process.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include <rankshare/base/error.hpp>
+
+namespace rankshare {
+namespace {
+
+std::string first_line(std::string const& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string status_value(std::string const& key) {
+  std::ifstream file("/proc/self/status");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.compare(0, key.size(), key) == 0) return line.substr(key.size() + 1);
+  }
+  return {};
+}
+
+std::string name_of(pid_t pid) { return "process " + std::to_string(pid); }
+
+// The kernel answers EPERM for several reasons; the likeliest that this process can see comes
+// first.
+std::string why_not_permitted(pid_t pid) {
+  struct stat owner {};
+  if (::stat(("/proc/" + std::to_string(pid)).c_str(), &owner) == 0 &&
+      owner.st_uid != ::geteuid()) {
+    return "it belongs to user " + std::to_string(owner.st_uid) + " and this one to user " +
+           std::to_string(::geteuid()) + "; start all ranks as one user";
+  }
+  std::string const yama = first_line("/proc/sys/kernel/yama/ptrace_scope");
+  if (!yama.empty() && yama[0] != '0') {
+    return "Yama forbids it (kernel.yama.ptrace_scope=" + yama +
+           "); set it to 0, or give the ranks CAP_SYS_PTRACE";
+  }
+  if (status_value("Seccomp:").find('2') != std::string::npos) {
+    return "a seccomp filter forbids it; in a container allow pidfd_getfd, for Docker by "
+           "--cap-add=SYS_PTRACE";
+  }
+  return "the kernel or a security module forbids tracing it; give the ranks CAP_SYS_PTRACE";
+}
+
+[[noreturn]] void throw_no_kernel(char const* api, char const* since) {
+  throw not_supported("reaching another process: this kernel has no " + std::string(api) +
+                          " (ENOSYS), which came with Linux " + since +
+                          "; use a newer kernel, or a container runtime that lets the call through",
+                      api);
+}
+
+}  // namespace
+
+std::uint64_t process_start_time(pid_t pid) {
+  std::string const line = first_line("/proc/" + std::to_string(pid) + "/stat");
+  auto const after_name = line.rfind(')');  // the name may hold blanks and brackets
+  if (after_name == std::string::npos) return 0;
+  std::istringstream fields(line.substr(after_name + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  std::uint64_t ticks = 0;
+  fields >> ticks;
+  return ticks;
+}
+
+std::string process_state(pid_t pid) {
+  std::string const folder = "/proc/" + std::to_string(pid);
+  std::string const line = first_line(folder + "/stat");
+  auto const after_name = line.rfind(')');
+  if (after_name == std::string::npos || after_name + 2 >= line.size()) return "gone";
+  std::string const channel = first_line(folder + "/wchan");
+  return std::string("state ") + line[after_name + 2] +
+         (channel.empty() || channel == "0" ? std::string() : ", in " + channel);
+}
+
+unique_fd open_pidfd(pid_t pid) {
+  unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // close-on-exec by itself
+  if (pidfd) return pidfd;
+  int const errnum = errno;
+  std::string const what = "opening a pidfd of " + name_of(pid) + ": ";
+  switch (errnum) {
+    case ENOSYS:
+      throw_no_kernel("pidfd_open", "5.3");
+    case ESRCH:
+      throw system_error(errnum, what + "it has ended, or lives in another PID namespace",
+                         "pidfd_open");
+    case EMFILE:
+    case ENFILE:
+      throw system_error(errnum, what + "no file descriptors are left; raise ulimit -n",
+                         "pidfd_open");
+    default:
+      throw system_error(errnum, what + "the kernel refused", "pidfd_open");
+  }
+}
+
+bool has_exited(int pidfd) {
+  pollfd entry{pidfd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & POLLIN) != 0;
+}
+
+unique_fd fetch_fd(int pidfd, int fd, pid_t pid) {
+  unique_fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd, fd, 0)));  // close-on-exec
+  if (copy) return copy;
+  int const errnum = errno;
+  std::string const what =
+      "fetching file descriptor " + std::to_string(fd) + " of " + name_of(pid) + ": ";
+  switch (errnum) {
+    case ENOSYS:
+      throw_no_kernel("pidfd_getfd", "5.6");
+    case EPERM:
+      throw system_error(errnum, what + why_not_permitted(pid), "pidfd_getfd");
+    case ESRCH:
+      throw system_error(errnum, what + "the process has ended", "pidfd_getfd");
+    case EBADF:
+      throw stale_descriptor(what + "it is not open there: its owner has closed it since",
+                             "pidfd_getfd");
+    case EMFILE:
+    case ENFILE:
+      throw system_error(errnum, what + "no file descriptors are left here; raise ulimit -n",
+                         "pidfd_getfd");
+    default:
+      throw system_error(errnum, what + "the kernel refused", "pidfd_getfd");
+  }
+}
+
+}  // namespace rankshare

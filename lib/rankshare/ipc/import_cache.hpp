@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The live imports of one pool in this process: each allocation is imported once, and counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include <rankshare/driver/driver.hpp>
+#include <rankshare/handle/pool.hpp>
+
+namespace rankshare::detail {
+
+/// Counts the imports of one pool by serial.
+///
+/// Import and release of a serial exclude each other: an import that comes while the last release
+/// is under way waits for it, and imports anew.
+///
+/// @par Thread safety
+/// Every function may be called from any thread.
+class RANKSHARE_EXPORT import_cache {
+ public:
+  /// An allocation that is mapped here.
+  struct mapping {
+    device_pointer address;
+    std::size_t extent;  ///< bytes mapped from `address` on
+  };
+
+  /// @param source an imported pool that outlives the cache
+  explicit import_cache(pool& source) noexcept : source_(&source) {}
+
+  /// Imports an allocation, or counts one more user of it.
+  ///
+  /// @param serial  of the allocation in its pool
+  /// @param payload what the exporter's driver says of it
+  /// @throws invalid_descriptor if the payload is not that of the serial, or no payload
+  /// @throws stale_descriptor   if the allocation was freed, where the driver can tell
+  mapping acquire(std::uint64_t serial, pointer_payload const& payload);
+
+  /// Drops one user; the last one gives the import back to the driver once earlier work on `stream`
+  /// is done. Failures are reported.
+  void release(std::uint64_t serial, stream_ref stream) noexcept;
+
+  /// @return number of allocations that are imported
+  std::size_t size() const;
+
+ private:
+  struct entry {
+    mapping mapped;
+    pointer_payload payload;
+    std::uint64_t users;
+  };
+
+  pool* source_;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, entry> entries_;
+};
+
+}  // namespace rankshare::detail

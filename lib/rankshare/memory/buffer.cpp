@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankshare/memory/buffer.hpp>
+
+#include <utility>
+
+#include <rankshare/base/error.hpp>
+#include <rankshare/memory/allocation.hpp>
+
+namespace rankshare {
+
+buffer::buffer() noexcept = default;
+
+buffer::buffer(std::shared_ptr<detail::allocation> state) noexcept : state_(std::move(state)) {
+  if (state_ == nullptr) return;
+  address_ = state_->address();
+  size_ = state_->size();
+}
+
+buffer::buffer(buffer&& other) noexcept
+    : state_(std::move(other.state_)),
+      address_(std::exchange(other.address_, 0)),
+      size_(std::exchange(other.size_, 0)) {}
+
+buffer& buffer::operator=(buffer&& other) noexcept {
+  if (this != &other) {
+    close();
+    state_ = std::move(other.state_);
+    address_ = std::exchange(other.address_, 0);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+buffer::~buffer() = default;
+
+void buffer::check_open(char const* doing) const {
+  if (state_ == nullptr) {
+    throw closed_error(std::string(doing) + ": the buffer has been closed or moved from");
+  }
+}
+
+void buffer::throw_misaligned(std::size_t alignment) const {
+  throw invalid_argument("reading a buffer of " + std::to_string(size_) + " bytes at address " +
+                         std::to_string(address_) + " as a type of alignment " +
+                         std::to_string(alignment) +
+                         ": the address is not a multiple of it; use data()");
+}
+
+std::size_t buffer::capacity() const noexcept { return state_ ? state_->capacity() : 0; }
+int buffer::device_id() const noexcept { return state_ ? state_->where().id() : -1; }
+bool buffer::is_mapped() const noexcept { return state_ && state_->is_mapped(); }
+
+bool buffer::is_host_accessible() const noexcept {
+  return state_ && state_->kind() != memory_kind::device;
+}
+
+bool buffer::is_device_accessible() const noexcept {
+  return state_ && state_->kind() != memory_kind::host;
+}
+
+buffer_descriptor const& buffer::ipc_descriptor() const {
+  check_open("describing a buffer to other processes");
+  return state_->descriptor();
+}
+
+void buffer::fill(std::byte value, stream_ref stream) {
+  check_open("filling a buffer");
+  if (size_ == 0) return;
+  state_->where().driver().memset_d8_async(address_, value, size_, stream.native_handle());
+}
+
+void buffer::close() noexcept {
+  address_ = 0;
+  size_ = 0;
+  state_.reset();
+}
+
+void buffer::close(stream_ref stream) noexcept {
+  if (state_ != nullptr) state_->set_deallocation_stream(stream);
+  close();
+}
+
+}  // namespace rankshare

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankshare/memory/pool_resource_state.hpp>
+
+#include <atomic>
+#include <mutex>
+
+#include <rankshare/base/error.hpp>
+#include <rankshare/base/log.hpp>
+#include <rankshare/memory/buffer_access.hpp>
+
+// Note [Pool buffers]
+//
+// A buffer of a pool is one small object that holds the pool. What only sharing needs (serial,
+// descriptor, leases) is made at the first export, so that allocating and closing stay cheap. When
+// the object goes, its leases are retired first: from then on every descriptor of it is stale, and
+// only then is its memory free for somebody else.
+
+namespace rankshare::detail {
+namespace {
+
+// What an allocation needs once it was exported.
+struct exported_state {
+  explicit exported_state(buffer_descriptor const& made) : descriptor(made) {}
+  buffer_descriptor descriptor;
+  published_leases leases;
+};
+
+// Makes the first export of any buffer exclude others; exports are rare beside allocations.
+std::mutex& export_mutex() {
+  static auto* const instance = new std::mutex;
+  return *instance;
+}
+
+class pool_allocation final : public allocation {
+ public:
+  pool_allocation(std::shared_ptr<shared_pool> source, device_pointer address, std::size_t size,
+                  std::size_t capacity, stream_ref stream) noexcept
+      : allocation(address, size, capacity, source->where(), stream), source_(std::move(source)) {}
+
+  ~pool_allocation() override {
+    delete exported_.load(std::memory_order_acquire);  // retires the leases
+    if (address() == 0) return;
+    try {
+      source_->driver_pool().free(address(), deallocation_stream());
+    } catch (...) {
+      log_once(log_level::error, "free buffer",
+               "closing a buffer of " + std::to_string(size()) + " bytes: " + current_error_text());
+    }
+  }
+
+  bool is_mapped() const noexcept override { return false; }
+  memory_kind kind() const noexcept override { return source_->kind(); }
+  rankshare::memory_resource resource() const override { return resource_of(source_); }
+  buffer_descriptor const& descriptor() override { return exported().descriptor; }
+  published_leases* leases() override { return &exported().leases; }
+  std::shared_ptr<shared_pool> const& source() const noexcept { return source_; }
+
+ private:
+  exported_state& exported() {
+    if (auto* known = exported_.load(std::memory_order_acquire)) return *known;
+    std::lock_guard const lock(export_mutex());
+    if (auto* known = exported_.load(std::memory_order_relaxed)) return *known;
+    buffer_descriptor::fields content;
+    content.pool = source_->id();
+    content.kind = source_->kind();
+    content.size = size();
+    if (address() != 0) content.payload = source_->driver_pool().export_pointer(address());
+    content.serial = source_->next_serial();
+    auto* const made = new exported_state(buffer_descriptor(content));
+    exported_.store(made, std::memory_order_release);
+    return *made;
+  }
+
+  std::shared_ptr<shared_pool> source_;
+  std::atomic<exported_state*> exported_{nullptr};
+};
+
+class imported_allocation final : public allocation {
+ public:
+  imported_allocation(std::shared_ptr<shared_pool> source, device_pointer address,
+                      std::size_t capacity, buffer_descriptor const& descriptor, stream_ref stream)
+      : allocation(address, descriptor.size(), capacity, source->where(), stream),
+        source_(std::move(source)),
+        descriptor_(descriptor) {}
+
+  ~imported_allocation() override {
+    if (address() != 0) {
+      source_->imports().release(descriptor_.content().serial, deallocation_stream());
+    }
+  }
+
+  bool is_mapped() const noexcept override { return true; }
+  memory_kind kind() const noexcept override { return source_->kind(); }
+  rankshare::memory_resource resource() const override { return resource_of(source_); }
+  buffer_descriptor const& descriptor() override { return descriptor_; }
+  published_leases* leases() override { return nullptr; }
+  std::shared_ptr<shared_pool> const& source() const noexcept { return source_; }
+
+ private:
+  std::shared_ptr<shared_pool> source_;
+  buffer_descriptor descriptor_;
+};
+
+}  // namespace
+
+buffer allocate_from_pool(std::shared_ptr<shared_pool> const& source, std::size_t size,
+                          stream_ref stream) {
+  if (size == 0) {
+    return buffer_access::make(std::make_shared<pool_allocation>(source, 0, 0, 0, stream));
+  }
+  auto const granularity = source->granularity();
+  auto const address = source->driver_pool().allocate(size, stream);
+  try {
+    auto const capacity = (size + granularity - 1) / granularity * granularity;
+    return buffer_access::make(
+        std::make_shared<pool_allocation>(source, address, size, capacity, stream));
+  } catch (...) {
+    source->driver_pool().free(address, stream);
+    throw;
+  }
+}
+
+buffer import_from_pool(std::shared_ptr<shared_pool> const& source,
+                        buffer_descriptor const& descriptor, stream_ref stream) {
+  auto const& content = descriptor.content();
+  if (content.pool != source->id()) {
+    throw invalid_descriptor("importing a buffer of pool " + to_string(content.pool) +
+                             " through the resource of pool " + to_string(source->id()) +
+                             ": look the resource up by the descriptor's pool_id()");
+  }
+  if (content.size == 0) {
+    return buffer_access::make(
+        std::make_shared<imported_allocation>(source, 0, 0, descriptor, stream));
+  }
+  auto& imports = source->imports();
+  auto const mapped = imports.acquire(content.serial, content.payload);
+  try {
+    if (content.offset > mapped.extent || content.size > mapped.extent - content.offset) {
+      throw invalid_descriptor("importing a buffer of pool " + to_string(content.pool) +
+                               ": the descriptor claims " + std::to_string(content.size) +
+                               " bytes at offset " + std::to_string(content.offset) +
+                               ", and its owner allocated " + std::to_string(mapped.extent) +
+                               "; send the bytes as its owner made them");
+    }
+    return buffer_access::make(
+        std::make_shared<imported_allocation>(source, mapped.address + content.offset,
+                                              mapped.extent - content.offset, descriptor, stream));
+  } catch (...) {
+    imports.release(content.serial, stream);
+    throw;
+  }
+}
+
+std::shared_ptr<shared_pool> const& pool_of(buffer const& of) {
+  auto const* const state = buffer_access::state(of).get();
+  if (auto const* own = dynamic_cast<pool_allocation const*>(state)) {
+    return own->source();
+  }
+  if (auto const* imported = dynamic_cast<imported_allocation const*>(state)) {
+    return imported->source();
+  }
+  throw not_shareable(
+      "sharing a buffer: its memory is not of a pool; allocate it from a memory "
+      "resource that can be shared");
+}
+
+pool_resource_state::pool_resource_state(std::shared_ptr<shared_pool> source) noexcept
+    : source_(std::move(source)),
+      is_mapped_(source_->is_mapped()),
+      kind_(source_->kind()),
+      where_(source_->where()) {}
+
+std::shared_ptr<pool_resource_state> pool_resource_state::open(
+    std::shared_ptr<shared_pool> const& source) {
+  auto known = std::static_pointer_cast<pool_resource_state>(source->resource());
+  if (known != nullptr && !known->is_closed()) return known;
+  auto made = std::make_shared<pool_resource_state>(source);
+  source->set_resource(made);
+  return made;
+}
+
+std::shared_ptr<shared_pool> const& pool_resource_state::source() const {
+  if (source_ == nullptr) {
+    throw closed_error("using a memory resource of " + where_.description() +
+                       ": it has been closed; make a new one");
+  }
+  return source_;
+}
+
+buffer pool_resource_state::allocate(std::size_t size) {
+  source();  // closed comes first
+  std::lock_guard const lock(stream_mutex_);
+  if (!own_stream_) own_stream_.emplace(where_);
+  buffer made = allocate(size, *own_stream_);
+  own_stream_->synchronize();
+  return made;
+}
+
+buffer pool_resource_state::allocate(std::size_t size, stream_ref stream) {
+  auto const& from = source();
+  if (is_mapped_) {
+    throw mapped_resource_error(
+        "allocating " + std::to_string(size) + " bytes from pool " + to_string(from->id()) +
+        ": it belongs to another process, which alone allocates from it; use "
+        "a resource of your own");
+  }
+  if (where_.driver().stream_is_capturing(stream.native_handle())) {
+    throw capture_error("allocating " + std::to_string(size) + " bytes of " + where_.description() +
+                        ": the stream is capturing a graph; allocate before the capture begins");
+  }
+  return allocate_from_pool(from, size, stream);
+}
+
+void pool_resource_state::deallocate(device_pointer pointer, std::size_t, stream_ref stream) {
+  source()->driver_pool().free(pointer, stream);
+}
+
+void pool_resource_state::close() noexcept {
+  source_.reset();
+  own_stream_.reset();
+}
+
+rankshare::uuid pool_resource_state::uuid() const noexcept {
+  return source_ == nullptr ? rankshare::uuid{} : source_->id();
+}
+
+memory_resource resource_of(std::shared_ptr<shared_pool> const& source) {
+  if (auto known = source->resource()) {
+    return memory_resource(std::static_pointer_cast<pool_resource_state>(std::move(known)));
+  }
+  return memory_resource(pool_resource_state::open(source));
+}
+
+}  // namespace rankshare::detail
