@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankshare/mpi/exchange.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <rankshare/base/error.hpp>
+#include <rankshare/handle/device.hpp>
+#include <rankshare/ipc/registry.hpp>
+#include <rankshare/memory/allocation.hpp>
+#include <rankshare/memory/buffer_access.hpp>
+#include <rankshare/memory/pool_resource_state.hpp>
+#include <rankshare/mpi/fd_transport.hpp>
+
+namespace rankshare::mpi::detail {
+namespace {
+
+using rankshare::detail::buffer_access;
+using rankshare::detail::shared_pool;
+
+template <class Bytes>
+void append(std::vector<std::byte>& record, Bytes const& bytes) {
+  record.insert(record.end(), bytes.begin(), bytes.end());
+}
+
+device device_of(pool_descriptor::fields const& content) {
+  if (content.kind == memory_kind::host) return device::host();
+  throw not_supported("importing pool " + to_string(content.pool) +
+                      ": it is GPU memory, and this version of rankshare shares host memory only");
+}
+
+}  // namespace
+
+pool_descriptor exchange::describe(shared_pool& source) {
+  auto const& self = state_->record(state_->rank());
+  pool_descriptor::fields content;
+  content.pool = source.id();
+  content.kind = source.kind();
+  content.host = self.host();
+  content.pid = self.pid;
+  content.start_time = self.start_time;
+  content.fd = source.handle().fd();
+  content.granularity = static_cast<std::uint32_t>(source.granularity());
+  content.lease = source.leases().in(state_->meeting().leases());
+  return pool_descriptor(content);
+}
+
+std::vector<std::byte> exchange::publish(pool_memory_resource const& resource) {
+  auto const& source = resource.source();
+  if (source->is_mapped()) {
+    throw mapped_resource_error("sharing pool " + to_string(source->id()) +
+                                ": it belongs to another process; share it from there");
+  }
+  std::vector<std::byte> record;
+  append(record, describe(*source).bytes());
+  return record;
+}
+
+std::vector<std::byte> exchange::publish(buffer const& shared) {
+  auto const descriptor = shared.ipc_descriptor();  // throws if it is closed
+  auto const& allocation = buffer_access::state(shared);
+  if (allocation->is_mapped()) {
+    throw not_shareable("sharing a buffer of pool " + to_string(descriptor.pool_id()) +
+                        ": it belongs to another process; share it from there");
+  }
+  auto const leased = descriptor.with_lease(allocation->leases()->in(state_->meeting().leases()));
+  std::vector<std::byte> record;
+  append(record, describe(*rankshare::detail::pool_of(shared)).bytes());
+  append(record, leased.bytes());
+  return record;
+}
+
+void exchange::check_sender(int local_rank, pool_descriptor::fields const& content) const {
+  int const rank = state_->meeting().member(local_rank).rank;
+  auto const& sender = state_->record(rank);
+  if (content.pid == sender.pid && content.start_time == sender.start_time &&
+      content.host == sender.host()) {
+    return;
+  }
+  throw invalid_descriptor("importing pool " + to_string(content.pool) + " from rank " +
+                           std::to_string(rank) + ": the descriptor names process " +
+                           std::to_string(content.pid) + ", and that rank is process " +
+                           std::to_string(sender.pid) +
+                           "; send descriptors of this job as their owners made them");
+}
+
+void exchange::check_current(int local_rank, lease const& published, char const* what) const {
+  auto& meeting = state_->meeting();
+  if (meeting.view_of(local_rank).is_current(published)) return;
+  throw stale_descriptor(std::string("importing a buffer of rank ") +
+                         std::to_string(meeting.member(local_rank).rank) +
+                         ": its owner has closed the " + what +
+                         " since it was shared; keep it open until the importers are done");
+}
+
+exchange::known_pool& exchange::enter(int local_rank, pool_descriptor const& descriptor) {
+  auto const& content = descriptor.content();
+  check_sender(local_rank, content);
+  auto const [entry, is_new] =
+      pools_.try_emplace(content.pool, known_pool{local_rank, content.lease, nullptr});
+  auto& known = entry->second;
+  if (is_new) return known;
+  if (known.local_rank != local_rank || known.published.slot != content.lease.slot ||
+      known.published.generation != content.lease.generation) {
+    throw invalid_descriptor(
+        "importing pool " + to_string(content.pool) + ": rank " +
+        std::to_string(state_->meeting().member(local_rank).rank) +
+        " describes it otherwise than before; send descriptors as their owners "
+        "made them");
+  }
+  return known;
+}
+
+void exchange::remember_pool(int local_rank, std::vector<std::byte> const& record) {
+  enter(local_rank, pool_descriptor::from_bytes(record.data(), record.size()));
+}
+
+std::shared_ptr<shared_pool> exchange::map_pool(int local_rank, pool_descriptor const& descriptor) {
+  auto& known = enter(local_rank, descriptor);
+  if (known.pool != nullptr) return known.pool;
+  auto const& content = descriptor.content();
+  int const rank = state_->meeting().member(local_rank).rank;
+  known.pool = rankshare::detail::registry::find_or_import(
+      content.pool, device_of(content), content.kind, [&] {
+        auto fetched = fd_transport::fetch(state_->record(rank), content.fd);
+        // The rank still holds its lock, so the pid was its own; and it still has the pool, so the
+        // descriptor is that of the pool.
+        if (state_->meeting().is_gone(local_rank)) {
+          throw stale_descriptor("importing pool " + to_string(content.pool) + ": rank " +
+                                 std::to_string(rank) + " has ended");
+        }
+        check_current(local_rank, content.lease, "pool");
+        return allocation_handle(std::move(fetched), content.pool);
+      });
+  return known.pool;
+}
+
+buffer exchange::import_buffer(int local_rank, std::vector<std::byte> const& record,
+                               stream_ref stream) {
+  auto const split = std::min(record.size(), pool_descriptor::byte_count);
+  auto const pool = pool_descriptor::from_bytes(record.data(), split);
+  auto const wanted = buffer_descriptor::from_bytes(record.data() + split, record.size() - split);
+  check_current(local_rank, pool.content().lease, "pool");
+  check_current(local_rank, wanted.content().lease, "buffer");
+  auto const source = map_pool(local_rank, pool);
+  auto mapped = rankshare::detail::import_from_pool(source, wanted, stream);
+  check_current(local_rank, wanted.content().lease, "buffer");
+  return mapped;
+}
+
+void exchange::drop_closed_pools() {
+  for (auto entry = pools_.begin(); entry != pools_.end();) {
+    auto const& known = entry->second;
+    bool const current = state_->meeting().view_of(known.local_rank).is_current(known.published);
+    entry = current ? std::next(entry) : pools_.erase(entry);
+  }
+}
+
+}  // namespace rankshare::mpi::detail

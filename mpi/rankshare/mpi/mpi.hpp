@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// All of rankshare for MPI jobs: the core library and the MPI layer.
+#pragma once
+
+#include <rankshare/mpi/error.hpp>
+#include <rankshare/mpi/node_communicator.hpp>
+#include <rankshare/mpi/peer_buffers.hpp>
+#include <rankshare/rankshare.hpp>

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankshare/mpi/node_communicator.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <rankshare/base/log.hpp>
+#include <rankshare/base/settings.hpp>
+#include <rankshare/handle/event.hpp>
+#include <rankshare/memory/allocation.hpp>
+#include <rankshare/memory/buffer_access.hpp>
+#include <rankshare/mpi/agreement.hpp>
+#include <rankshare/mpi/communicator_state.hpp>
+#include <rankshare/mpi/construction.hpp>
+#include <rankshare/mpi/exchange.hpp>
+#include <rankshare/mpi/fd_transport.hpp>
+#include <rankshare/mpi/mpi_call.hpp>
+
+namespace rankshare::mpi {
+
+using detail::operation;
+using rankshare::detail::buffer_access;
+
+struct node_communicator::implementation {
+  explicit implementation(std::shared_ptr<detail::communicator_state> found)
+      : state(std::move(found)), traffic(state) {}
+
+  std::shared_ptr<detail::communicator_state> state;
+  detail::exchange traffic;
+  detail::board::limit longest;
+
+  detail::board& meeting() { return state->meeting(); }
+  int local_rank_of(int rank) const;
+  void wait_for(stream_ref stream) const;
+  std::vector<std::byte> announce(buffer const& mine, stream_ref stream);
+  template <class Local>
+  void collective(operation called, Local const& local);
+};
+
+namespace {
+
+// A wrong environment variable is a failure of this rank that the others must hear of, so the
+// environment is read inside the collective.
+std::shared_ptr<detail::communicator_state> find_or_construct(MPI_Comm communicator,
+                                                              detail::board::limit longest) {
+  if (auto known = detail::communicator_state::find(communicator)) {
+    detail::collective_guard const guard(*known, operation::attach);
+    detail::agree(known->meeting(), operation::attach, longest, [] {
+      current_settings();
+      return std::vector<std::byte>();
+    });
+    return known;
+  }
+  auto made = detail::construct_state(communicator, longest);
+  detail::communicator_state::attach(communicator, made);
+  return made;
+}
+
+void check_communicator(MPI_Comm communicator) {
+  constexpr char doing[] = "making a node communicator";
+  detail::require_active_mpi(doing);
+  detail::require_mpi_thread(doing);
+  if (communicator == MPI_COMM_NULL) {
+    throw invalid_argument(std::string(doing) +
+                           ": the communicator is MPI_COMM_NULL; pass one that "
+                           "this rank belongs to");
+  }
+  int is_inter = 0;
+  detail::check_mpi(MPI_Comm_test_inter(communicator, &is_inter), "MPI_Comm_test_inter", doing);
+  if (is_inter != 0) {
+    throw invalid_argument(std::string(doing) +
+                           ": the communicator is an intercommunicator; merge "
+                           "it with MPI_Intercomm_merge first");
+  }
+}
+
+}  // namespace
+
+node_communicator::node_communicator(MPI_Comm communicator, options const& made_with) {
+  check_communicator(communicator);
+  implementation_ =
+      std::make_unique<implementation>(find_or_construct(communicator, made_with.timeout));
+  implementation_->longest = made_with.timeout ? made_with.timeout : current_settings().timeout;
+  rankshare::detail::set_log_rank(rank());
+  rankshare::detail::log(log_level::info, description());
+}
+
+node_communicator::node_communicator(node_communicator&&) noexcept = default;
+node_communicator& node_communicator::operator=(node_communicator&&) noexcept = default;
+node_communicator::~node_communicator() = default;
+
+node_communicator::implementation& node_communicator::self(char const* doing) const {
+  if (implementation_ == nullptr) {
+    throw closed_error(std::string(doing) + ": the node communicator has been moved from");
+  }
+  return *implementation_;
+}
+
+int node_communicator::rank() const { return self("asking for the rank").state->rank(); }
+int node_communicator::size() const { return self("asking for the size").state->size(); }
+
+int node_communicator::local_rank() const {
+  return self("asking for the local rank").meeting().local_rank();
+}
+
+int node_communicator::local_size() const {
+  return self("asking for the local size").meeting().local_size();
+}
+
+bool node_communicator::is_local(int rank) const {
+  return self("asking whether a rank is local").local_rank_of(rank) >= 0;
+}
+
+device node_communicator::device() const {
+  self("asking for the device");
+  rankshare::device::count();  // throws where a GPU is demanded
+  return rankshare::device::host();
+}
+
+std::string node_communicator::description() const {
+  auto const& state = *self("describing a node communicator").state;
+  return "node communicator of rank " + std::to_string(rank()) + ": " +
+         std::to_string(state.size()) + " ranks, " + std::to_string(local_size()) +
+         " on this node; file descriptors by " + detail::fd_transport::name +
+         (local_size() > 1 ? " (tried)" : " (no peer to try with)") + "; " + device().description();
+}
+
+int node_communicator::implementation::local_rank_of(int rank) const {
+  auto const& local = state->local_ranks();
+  auto const found = std::find(local.begin(), local.end(), rank);
+  return found == local.end() ? -1 : static_cast<int>(found - local.begin());
+}
+
+// The calls of a thread that may not call MPI, or on a freed communicator, still meet the others on
+// the board, with their error.
+template <class Local>
+void node_communicator::implementation::collective(operation called, Local const& local) {
+  constexpr char doing[] = "calling a collective of a node communicator";
+  detail::require_active_mpi(doing);
+  state->check_attached(doing);
+  detail::agree(meeting(), called, longest, [&]() -> std::vector<std::byte> {
+    detail::require_mpi_thread(doing);
+    return local();
+  });
+}
+
+void node_communicator::implementation::wait_for(stream_ref stream) const {
+  auto& driver =
+      stream.served_by() != nullptr ? *stream.served_by() : rankshare::device::host().driver();
+  if (driver.stream_query(stream.native_handle())) return;
+  event reached(driver);
+  reached.record(stream);
+  reached.synchronize();
+}
+
+std::vector<std::byte> node_communicator::implementation::announce(buffer const& mine,
+                                                                   stream_ref stream) {
+  auto record = traffic.publish(mine);
+  auto const allocated_on = buffer_access::state(mine)->deallocation_stream();
+  if (allocated_on != stream) wait_for(allocated_on);
+  wait_for(stream);
+  return record;
+}
+
+void node_communicator::share(pool_memory_resource const& resource) {
+  auto& me = self("sharing a resource");
+  detail::collective_guard const guard(*me.state, operation::share);
+  me.traffic.drop_closed_pools();
+  me.collective(operation::share, [&] { return me.traffic.publish(resource); });
+  std::vector<std::vector<std::byte>> records;
+  for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
+    records.push_back(me.meeting().read(peer).payload);
+  }
+  me.collective(operation::import_peers, [&] {
+    for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
+      if (peer == me.meeting().local_rank()) continue;
+      me.traffic.remember_pool(peer, records[static_cast<std::size_t>(peer)]);
+    }
+    return std::vector<std::byte>();
+  });
+}
+
+peer_buffers node_communicator::share_all(buffer const& mine, stream_ref stream) {
+  auto& me = self("sharing a buffer");
+  detail::collective_guard const guard(*me.state, operation::share_all);
+  me.traffic.drop_closed_pools();
+  me.collective(operation::share_all, [&] { return me.announce(mine, stream); });
+  std::vector<buffer> buffers(static_cast<std::size_t>(me.state->size()));
+  std::vector<bool> reachable(buffers.size(), false);
+  std::vector<detail::contribution> received;
+  for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
+    received.push_back(me.meeting().read(peer));
+  }
+  me.collective(operation::import_peers, [&] {
+    for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
+      auto const rank = static_cast<std::size_t>(me.meeting().member(peer).rank);
+      buffers[rank] = peer == me.meeting().local_rank()
+                          ? buffer_access::alias(mine)
+                          : me.traffic.import_buffer(
+                                peer, received[static_cast<std::size_t>(peer)].payload, stream);
+      reachable[rank] = true;
+    }
+    return std::vector<std::byte>();
+  });
+  return {std::move(buffers), std::move(reachable)};
+}
+
+buffer node_communicator::share_from(buffer const* mine, int root, stream_ref stream) {
+  auto& me = self("sharing a buffer");
+  detail::collective_guard const guard(*me.state, operation::share_from);
+  me.traffic.drop_closed_pools();
+  int const local_root = me.local_rank_of(root);
+  // Every record begins with the root, so that ranks that disagree are told so.
+  me.collective(operation::share_from, [&] {
+    std::vector<std::byte> record(sizeof root);
+    std::memcpy(record.data(), &root, sizeof root);
+    if (local_root < 0) {
+      throw invalid_argument("sharing a buffer from rank " + std::to_string(root) +
+                             ": there is no such rank on this node");
+    }
+    if ((mine != nullptr) != (root == me.state->rank())) {
+      throw invalid_argument("sharing a buffer from rank " + std::to_string(root) +
+                             ": pass the buffer on that rank, and a null pointer elsewhere");
+    }
+    if (mine == nullptr) return record;
+    auto const announced = me.announce(*mine, stream);
+    record.insert(record.end(), announced.begin(), announced.end());
+    return record;
+  });
+  std::vector<detail::contribution> received;
+  for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
+    received.push_back(me.meeting().read(peer));
+  }
+  buffer result;
+  me.collective(operation::import_peers, [&] {
+    for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
+      auto const& theirs = received[static_cast<std::size_t>(peer)].payload;
+      int their_root = -1;
+      if (theirs.size() >= sizeof root) std::memcpy(&their_root, theirs.data(), sizeof root);
+      if (their_root == root) continue;
+      throw invalid_argument("sharing a buffer from rank " + std::to_string(root) + ": rank " +
+                             std::to_string(me.meeting().member(peer).rank) + " passed root " +
+                             std::to_string(their_root) + "; pass the same root on every rank");
+    }
+    if (mine != nullptr) {
+      result = buffer_access::alias(*mine);
+    } else {
+      auto const& record = received[static_cast<std::size_t>(local_root)].payload;
+      result = me.traffic.import_buffer(
+          local_root, {record.begin() + static_cast<long>(sizeof root), record.end()}, stream);
+    }
+    return std::vector<std::byte>();
+  });
+  return result;
+}
+
+void node_communicator::fence(stream_ref stream) {
+  auto& me = self("fencing");
+  detail::collective_guard const guard(*me.state, operation::fence);
+  me.traffic.drop_closed_pools();
+  me.collective(operation::fence, [&] {
+    me.wait_for(stream);
+    return std::vector<std::byte>();
+  });
+}
+
+}  // namespace rankshare::mpi
