@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include <rankshare/base/error.hpp>
@@ -122,26 +123,35 @@ std::unique_ptr<host_pool> host_pool::create(pool_properties const& properties) 
   return pool;
 }
 
+std::string host_pool::why_no_pool(int fd, header& found) {
+  int const seals = ::fcntl(fd, F_GET_SEALS);
+  struct stat entry {};
+  if (seals < 0 || ::fstat(fd, &entry) != 0) return "it is not a memfd";
+  if ((seals & wanted_seals) != wanted_seals) return "its memfd is not sealed";
+  if ((seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 ||
+      (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) {
+    return "its memfd cannot be written";
+  }
+  if (::pread(fd, &found, sizeof found, 0) != static_cast<ssize_t>(sizeof found) ||
+      std::memcmp(found.magic, pool_magic, sizeof pool_magic) != 0 ||
+      found.bytes != static_cast<std::uint64_t>(entry.st_size) || found.bytes <= data_offset) {
+    return "its memfd is no host pool";
+  }
+  return {};
+}
+
 std::unique_ptr<host_pool> host_pool::import_from(int fd, uuid const& expected) {
   std::string const doing = "importing a host pool";
-  auto const reject = [&](std::string const& why) {
+  header found{};
+  std::string why = why_no_pool(fd, found);
+  if (why.empty() && !expected.is_nil() && found.id != expected) {
+    why = "it is pool " + to_string(found.id);
+  }
+  if (!why.empty()) {
     std::string const text = doing + " from file descriptor " + std::to_string(fd) + ": " + why;
     if (expected.is_nil()) throw invalid_descriptor(text + "; pass the fd of an allocation handle");
     throw stale_descriptor(text + ", so its owner has closed pool " + to_string(expected) +
                            " since");
-  };
-  int const seals = ::fcntl(fd, F_GET_SEALS);
-  struct stat entry {};
-  header found{};
-  if (seals < 0 || ::fstat(fd, &entry) != 0) reject("it is not a memfd");
-  if ((seals & wanted_seals) != wanted_seals) reject("its memfd is not sealed");
-  if (::pread(fd, &found, sizeof found, 0) != static_cast<ssize_t>(sizeof found) ||
-      std::memcmp(found.magic, pool_magic, sizeof pool_magic) != 0 ||
-      found.bytes != static_cast<std::uint64_t>(entry.st_size) || found.bytes <= data_offset) {
-    reject("its memfd is no host pool");
-  }
-  if (!expected.is_nil() && found.id != expected) {
-    reject("it is pool " + to_string(found.id));
   }
   std::byte* const base = map_file(fd, found.bytes, doing.c_str());
   return std::unique_ptr<host_pool>(new host_pool(unique_fd(), base, found.bytes, true));
@@ -202,6 +212,7 @@ void host_pool::reject_pointer(device_pointer pointer, char const* doing) const 
 }
 
 host_block_map::page host_pool::page_of(device_pointer pointer) const {
+  if (pointer % granularity != 0) return std::numeric_limits<host_block_map::page>::max();
   auto const offset = pointer - reinterpret_cast<device_pointer>(data());
   return offset / granularity;  // a pointer below data() wraps to a page far above the pool
 }
@@ -213,7 +224,7 @@ void host_pool::free(device_pointer pointer) {
     if (imported_.erase(first) == 0) reject_pointer(pointer, "giving up the import of");
     return;
   }
-  if (pointer % granularity != 0 || !blocks_->find(first)) reject_pointer(pointer, "freeing");
+  if (!blocks_->find(first)) reject_pointer(pointer, "freeing");
   if (!exported_.empty()) {
     if (auto const entry = exported_.find(first); entry != exported_.end()) {
       record(entry->second.slot).serial.store(0, std::memory_order_release);
@@ -244,7 +255,7 @@ pointer_payload host_pool::export_pointer(device_pointer pointer) {
   std::lock_guard const lock(mutex_);
   auto const first = page_of(pointer);
   auto const block = is_mapped_ ? std::nullopt : blocks_->find(first);
-  if (pointer % granularity != 0 || !block) reject_pointer(pointer, "exporting");
+  if (!block) reject_pointer(pointer, "exporting");
   auto entry = exported_.find(first);
   if (entry == exported_.end()) {
     entry = exported_.emplace(first, exported_block{0, last_serial_ + 1}).first;

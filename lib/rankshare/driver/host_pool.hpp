@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -52,10 +53,13 @@ class host_pool {
     std::uint64_t serial;
   };
 
+  // "" if `fd` is a host pool, with its header in `found`
+  static std::string why_no_pool(int fd, header& found);
   host_pool(unique_fd file, std::byte* base, std::size_t bytes, bool is_mapped);
   header& head() const;
   export_record& record(std::uint32_t slot) const;
   std::byte* data() const;
+  // A page that no pool has, if `pointer` is not at the start of a page of this one.
   host_block_map::page page_of(device_pointer pointer) const;
   void check_available(std::size_t rise, std::size_t bytes) const;
   std::uint32_t new_slot();

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands under the number of a pool's file descriptor is not believed: other files are
+// refused, and none of them is mapped.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include <rankshare/base/error.hpp>
+#include <rankshare/driver/host_pool.hpp>
+#include <support/leftovers.hpp>
+#include <support/throws.hpp>
+
+namespace rankshare::detail {
+namespace {
+
+using test::throws;
+
+constexpr std::size_t file_bytes = (std::size_t{34} << 20) + 4096;
+constexpr int all_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// The beginning of a pool's file.
+struct file_header {
+  char magic[8] = {'r', 's', 'h', 'p', 'o', 'o', 'l', '1'};
+  std::uint64_t bytes = file_bytes;
+  uuid id;
+};
+
+unique_fd make_memfd(file_header const& header, std::size_t bytes = file_bytes,
+                     int seals = all_seals) {
+  unique_fd file(::memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
+  EXPECT_EQ(::pwrite(file.get(), &header, std::min(sizeof header, bytes), 0),
+            static_cast<ssize_t>(std::min(sizeof header, bytes)));
+  EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, seals), 0);
+  return file;
+}
+
+class HostPoolFileTest : public testing::Test {
+ protected:
+  // Without an expected uuid it is no pool; with one, the pool is not there any more.
+  void expect_refused(int fd, std::string const& why) const {
+    auto const before = test::footprint::now();
+    auto const number = "file descriptor " + std::to_string(fd);
+    EXPECT_TRUE(throws<invalid_descriptor>([&] { host_pool::import_from(fd, uuid{}); }, number, why,
+                                           "pass the fd of an allocation handle"));
+    EXPECT_TRUE(throws<stale_descriptor>([&] { host_pool::import_from(fd, id_); }, number, why,
+                                         "its owner has closed pool " + to_string(id_)));
+    EXPECT_TRUE(test::nothing_left_since(before));
+  }
+
+  file_header header() const {
+    file_header made;
+    made.id = id_;
+    return made;
+  }
+
+  uuid const id_ = uuid::random();
+};
+
+TEST_F(HostPoolFileTest, ForgeryWithEverythingRightIsAPool) {
+  auto const file = make_memfd(header());
+  EXPECT_NE(host_pool::import_from(file.get(), id_), nullptr);
+}
+
+TEST_F(HostPoolFileTest, ClosedNumberIsRefused) {
+  auto file = make_memfd(header());
+  int const number = file.get();
+  file.reset();
+  expect_refused(number, "not a memfd");
+  expect_refused(-1, "not a memfd");
+}
+
+TEST_F(HostPoolFileTest, PlainFileIsRefused) {
+  char path[] = "/tmp/rankshare_XXXXXX";
+  unique_fd const file(::mkstemp(path));
+  ASSERT_TRUE(file);
+  ::unlink(path);
+  auto const content = header();
+  ASSERT_EQ(::write(file.get(), &content, sizeof content), static_cast<ssize_t>(sizeof content));
+  ASSERT_EQ(::ftruncate(file.get(), file_bytes), 0);
+  // On tmpfs a file has seals, and they forbid any further one.
+  auto const before = test::footprint::now();
+  EXPECT_TRUE(throws<invalid_descriptor>([&] { host_pool::import_from(file.get(), uuid{}); }));
+  EXPECT_TRUE(throws<stale_descriptor>([&] { host_pool::import_from(file.get(), id_); }));
+  EXPECT_TRUE(test::nothing_left_since(before));
+}
+
+TEST_F(HostPoolFileTest, PipeSocketFolderAndDeviceAreRefused) {
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe2(pipe_ends, O_CLOEXEC), 0);
+  unique_fd const in(pipe_ends[0]);
+  unique_fd const out(pipe_ends[1]);
+  expect_refused(in.get(), "not a memfd");
+  unique_fd const socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  expect_refused(socket.get(), "not a memfd");
+  unique_fd const folder(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  expect_refused(folder.get(), "not a memfd");
+  unique_fd const device(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  expect_refused(device.get(), "not a memfd");
+}
+
+TEST_F(HostPoolFileTest, MemfdThatMayShrinkOrGrowIsRefused) {
+  for (int const seals : {0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW}) {
+    expect_refused(make_memfd(header(), file_bytes, seals).get(), "not sealed");
+  }
+}
+
+TEST_F(HostPoolFileTest, MemfdOfOtherContentIsRefused) {
+  auto other = header();
+  other.magic[7] = '2';
+  expect_refused(make_memfd(other).get(), "no host pool");
+  expect_refused(make_memfd(file_header{{}, 0, {}}).get(), "no host pool");
+}
+
+TEST_F(HostPoolFileTest, MemfdOfAnotherLengthIsRefused) {
+  expect_refused(make_memfd(header(), file_bytes - 4096).get(), "no host pool");
+  expect_refused(make_memfd(header(), file_bytes + 4096).get(), "no host pool");
+  auto without_memory = header();
+  without_memory.bytes = file_bytes - 4096;
+  expect_refused(make_memfd(without_memory, file_bytes - 4096).get(), "no host pool");
+}
+
+TEST_F(HostPoolFileTest, MemfdThatIsTooShortForAHeaderIsRefused) {
+  for (std::size_t const bytes : {0, 1, 31}) {
+    expect_refused(make_memfd(header(), bytes).get(), "no host pool");
+  }
+}
+
+TEST_F(HostPoolFileTest, MemfdThatCannotBeWrittenIsRefused) {
+  expect_refused(make_memfd(header(), file_bytes, all_seals | F_SEAL_WRITE).get(), "written");
+  expect_refused(make_memfd(header(), file_bytes, all_seals | F_SEAL_FUTURE_WRITE).get(),
+                 "written");
+  auto const file = make_memfd(header());
+  auto const path = "/proc/self/fd/" + std::to_string(file.get());
+  unique_fd const read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(read_only);
+  expect_refused(read_only.get(), "written");
+}
+
+TEST_F(HostPoolFileTest, AnotherPoolIsStale) {
+  auto other = header();
+  other.id = uuid::random();
+  auto const file = make_memfd(other);
+  auto const before = test::footprint::now();
+  EXPECT_TRUE(throws<stale_descriptor>([&] { host_pool::import_from(file.get(), id_); },
+                                       "it is pool " + to_string(other.id), to_string(id_)));
+  EXPECT_TRUE(test::nothing_left_since(before));
+}
+
+}  // namespace
+}  // namespace rankshare::detail
