@@ -127,9 +127,13 @@ steps_are_added() {
   report 1 '^3 passed, 1 failed, 0 skipped$' --passed 2 --failed 1
 }
 
+help_is_printed() {
+  report 0 'LABEL%Suite.Case' --help
+}
+
 for name in listed_skip listed_by_label unlisted_skip skip_on_another_machine skip_for_another_reason listed_but_ran \
   line_without_a_test line_without_reason failed_case crash one_case_named_twice no_case_lines \
-  test_that_does_not_build build_failure_elsewhere bazel_that_was_killed steps_are_added; do
+  test_that_does_not_build build_failure_elsewhere bazel_that_was_killed steps_are_added help_is_printed; do
   log_of_two
   one_test PASSED SUCCESS
   : >"$skips"
