@@ -17,6 +17,12 @@ shared_pool::shared_pool(device where, memory_kind kind, bool is_mapped, pool dr
 
 shared_pool::~shared_pool() = default;
 
+stream const& shared_pool::own_stream() {
+  std::lock_guard const lock(stream_mutex_);
+  if (!own_stream_) own_stream_.emplace(where_);
+  return *own_stream_;
+}
+
 std::shared_ptr<void> shared_pool::resource() const {
   std::lock_guard const lock(resource_mutex_);
   return resource_.lock();

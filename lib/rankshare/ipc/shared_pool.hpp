@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include <rankshare/handle/device.hpp>
 #include <rankshare/handle/pool.hpp>
+#include <rankshare/handle/stream.hpp>
 #include <rankshare/ipc/allocation_handle.hpp>
 #include <rankshare/ipc/import_cache.hpp>
 #include <rankshare/ipc/published_leases.hpp>
@@ -43,6 +45,10 @@ class RANKSHARE_EXPORT shared_pool {
   /// @return a number that no allocation of this pool had before; from 1
   std::uint64_t next_serial() noexcept { return ++last_serial_; }
 
+  /// @return a stream for those who bring none; made at the first call. It lives as long as the
+  /// pool, so that whatever is allocated on it can be freed on it.
+  stream const& own_stream();
+
   /// @return what represents this pool to users, as `set_resource` left it; null if that is gone
   std::shared_ptr<void> resource() const;
   /// Remembers what represents this pool to users, without holding it.
@@ -62,7 +68,9 @@ class RANKSHARE_EXPORT shared_pool {
   std::atomic<std::uint64_t> last_serial_{0};
   mutable std::mutex resource_mutex_;
   std::weak_ptr<void> resource_;
-  published_leases leases_;  // last: retired before the pool goes
+  std::mutex stream_mutex_;
+  std::optional<stream> own_stream_;  // after the pool: its work ends before the pool goes
+  published_leases leases_;           // last: retired before the pool goes
 };
 
 }  // namespace rankshare::detail

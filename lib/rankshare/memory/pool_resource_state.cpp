@@ -187,38 +187,37 @@ std::shared_ptr<shared_pool> const& pool_resource_state::source() const {
   return source_;
 }
 
+void pool_resource_state::check_may_allocate(std::size_t size) const {
+  auto const& from = source();
+  if (!is_mapped_) return;
+  throw mapped_resource_error("allocating " + std::to_string(size) + " bytes from pool " +
+                              to_string(from->id()) +
+                              ": it belongs to another process, which alone allocates from it; use "
+                              "a resource of your own");
+}
+
 buffer pool_resource_state::allocate(std::size_t size) {
-  source();  // closed comes first
-  std::lock_guard const lock(stream_mutex_);
-  if (!own_stream_) own_stream_.emplace(where_);
-  buffer made = allocate(size, *own_stream_);
-  own_stream_->synchronize();
+  check_may_allocate(size);
+  auto const& own = source_->own_stream();
+  buffer made = allocate(size, own);
+  own.synchronize();
   return made;
 }
 
 buffer pool_resource_state::allocate(std::size_t size, stream_ref stream) {
-  auto const& from = source();
-  if (is_mapped_) {
-    throw mapped_resource_error(
-        "allocating " + std::to_string(size) + " bytes from pool " + to_string(from->id()) +
-        ": it belongs to another process, which alone allocates from it; use "
-        "a resource of your own");
-  }
+  check_may_allocate(size);
   if (where_.driver().stream_is_capturing(stream.native_handle())) {
     throw capture_error("allocating " + std::to_string(size) + " bytes of " + where_.description() +
                         ": the stream is capturing a graph; allocate before the capture begins");
   }
-  return allocate_from_pool(from, size, stream);
+  return allocate_from_pool(source_, size, stream);
 }
 
 void pool_resource_state::deallocate(device_pointer pointer, std::size_t, stream_ref stream) {
   source()->driver_pool().free(pointer, stream);
 }
 
-void pool_resource_state::close() noexcept {
-  source_.reset();
-  own_stream_.reset();
-}
+void pool_resource_state::close() noexcept { source_.reset(); }
 
 rankshare::uuid pool_resource_state::uuid() const noexcept {
   return source_ == nullptr ? rankshare::uuid{} : source_->id();

@@ -4,10 +4,7 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <optional>
 
-#include <rankshare/handle/stream.hpp>
 #include <rankshare/ipc/shared_pool.hpp>
 #include <rankshare/memory/memory_resource.hpp>
 
@@ -25,7 +22,7 @@ class RANKSHARE_EXPORT pool_resource_state final : public resource_interface {
   /// @throws closed_error if the resource is closed
   std::shared_ptr<shared_pool> const& source() const;
 
-  /// Allocates on a stream of the resource's own, and waits.
+  /// Allocates on the pool's own stream, and waits.
   buffer allocate(std::size_t size);
 
   buffer allocate(std::size_t size, stream_ref stream) override;
@@ -39,12 +36,12 @@ class RANKSHARE_EXPORT pool_resource_state final : public resource_interface {
   rankshare::uuid uuid() const noexcept override;
 
  private:
+  void check_may_allocate(std::size_t size) const;
+
   std::shared_ptr<shared_pool> source_;  // null once closed
   bool is_mapped_;
   memory_kind kind_;
   device where_;
-  std::mutex stream_mutex_;
-  std::optional<stream> own_stream_;
 };
 
 /// @return the resource that represents `source`, even if it is closed by now; a new one if it is
