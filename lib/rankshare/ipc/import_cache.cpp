@@ -18,33 +18,53 @@ import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payloa
     ++found->second.users;
     return found->second.mapped;
   }
-  auto const slot = entries_.emplace(serial, entry{{}, payload, 1}).first;
+  if (auto const other = serials_.find(payload); other != serials_.end()) {
+    throw invalid_descriptor("importing allocation " + std::to_string(serial) +
+                             ": the same memory is mapped as allocation " +
+                             std::to_string(other->second) +
+                             "; send the bytes as its owner made them");
+  }
+  auto const added = entries_.emplace(serial, entry{{}, payload, 1}).first;
   try {
-    slot->second.mapped.address = source_->import_pointer(payload);
+    serials_.emplace(payload, serial);
+    added->second.mapped = import(payload);
   } catch (...) {
-    entries_.erase(slot);
+    forget(added);
     throw;
   }
+  return added->second.mapped;
+}
+
+import_cache::mapping import_cache::import(pointer_payload const& payload) {
+  mapping made{source_->import_pointer(payload), 0};
   try {
-    slot->second.mapped.extent = source_->range_size(slot->second.mapped.address);
+    made.extent = source_->range_size(made.address);
   } catch (...) {
-    source_->free(slot->second.mapped.address, stream_ref::legacy_default());
-    entries_.erase(slot);
+    give_up(made.address, stream_ref::legacy_default());
     throw;
   }
-  return slot->second.mapped;
+  return made;
+}
+
+void import_cache::give_up(device_pointer address, stream_ref stream) noexcept {
+  try {
+    source_->free(address, stream);
+  } catch (...) {
+    log_once(log_level::error, "release import", "giving up an import: " + current_error_text());
+  }
+}
+
+void import_cache::forget(entry_map::iterator gone) noexcept {
+  serials_.erase(gone->second.payload);
+  entries_.erase(gone);
 }
 
 void import_cache::release(std::uint64_t serial, stream_ref stream) noexcept {
   std::lock_guard const lock(mutex_);
   auto const found = entries_.find(serial);
   if (found == entries_.end() || --found->second.users != 0) return;
-  try {
-    source_->free(found->second.mapped.address, stream);
-  } catch (...) {
-    log_once(log_level::error, "release import", "giving up an import: " + current_error_text());
-  }
-  entries_.erase(found);
+  give_up(found->second.mapped.address, stream);
+  forget(found);
 }
 
 std::size_t import_cache::size() const {

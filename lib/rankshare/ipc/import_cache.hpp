@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -35,7 +36,8 @@ class RANKSHARE_EXPORT import_cache {
   ///
   /// @param serial  of the allocation in its pool
   /// @param payload what the exporter's driver says of it
-  /// @throws invalid_descriptor if the payload is not that of the serial, or no payload
+  /// @throws invalid_descriptor if the payload is not that of the serial, is that of another serial
+  ///                            that is mapped, or is no payload
   /// @throws stale_descriptor   if the allocation was freed, where the driver can tell
   mapping acquire(std::uint64_t serial, pointer_payload const& payload);
 
@@ -53,9 +55,17 @@ class RANKSHARE_EXPORT import_cache {
     std::uint64_t users;
   };
 
+  using entry_map = std::unordered_map<std::uint64_t, entry>;
+
+  mapping import(pointer_payload const& payload);
+  void give_up(device_pointer address, stream_ref stream) noexcept;
+  void forget(entry_map::iterator gone) noexcept;
+
   pool* source_;
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, entry> entries_;
+  entry_map entries_;
+  // A driver that is given one payload twice makes two imports of one mapping.
+  std::map<pointer_payload, std::uint64_t> serials_;
 };
 
 }  // namespace rankshare::detail
