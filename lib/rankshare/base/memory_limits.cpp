@@ -42,7 +42,8 @@ struct cgroup_files {
   std::string usage;
 };
 
-// The memory cgroup of this process and those above it, of version 2 and version 1.
+// The memory cgroup of this process and those above it, of version 2 and version 1, as far as they
+// are to be seen here.
 std::vector<cgroup_files> find_cgroups() {
   std::vector<cgroup_files> found;
   std::ifstream file("/proc/self/cgroup");
@@ -74,7 +75,8 @@ available_memory available_memory::now() {
   available_memory result{meminfo_available(), "MemAvailable"};
   for (auto const& group : *cgroups) {
     auto const limit = read_number(group.limit);
-    if (!limit) continue;
+    if (!limit || *limit >= machine_memory())
+      continue;  // no limit, in the words of version 2 and version 1
     auto const usage = read_number(group.usage).value_or(0);
     auto const rest = *limit > usage ? *limit - usage : 0;
     if (rest < result.bytes) result = {rest, "memory cgroup " + group.limit};
@@ -83,8 +85,9 @@ available_memory available_memory::now() {
 }
 
 std::size_t machine_memory() {
-  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  static std::size_t const bytes = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                                   static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
 }
 
 }  // namespace rankshare

@@ -1,42 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankshare/driver/host_block_map.hpp>
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-
-#include <rankshare/base/error.hpp>
 
 // Note [Host block map]
 //
 // Rationale: a host pool allocates and frees in tens of nanoseconds, and its peers can write to its
 // memory, so headers inside the blocks are out of the question.
+//
 // Approach: two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004). Free blocks
 // stand in lists by size class, eight classes to a power of two; a bit map finds the first list
 // that must fit. Neighbours are merged at once. The map from a page to its block is a sparse array
-// that the kernel fills on demand, so that a free costs no search. Limits: a request may miss a
-// fitting block in its own class, which costs at most 1/8 of its size in untouched address space.
+// that the kernel fills on demand, so that a free costs no search.
+//
+// Limits: a request may miss a fitting block in its own class, which costs at most 1/8 of its size
+// in untouched address space.
 
 namespace rankshare::detail {
 
 host_block_map::host_block_map(page pages)
-    : at_page_bytes_(static_cast<std::size_t>(pages) * sizeof(node_index)), pages_(pages) {
+    : at_page_(static_cast<std::size_t>(pages / pages_per_part) + 1), pages_(pages) {
   heads_.fill(none);
-  void* const memory = ::mmap(nullptr, at_page_bytes_, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw out_of_memory("making a host pool: no address space for its table of " +
-                            std::to_string(at_page_bytes_) + " bytes; lower max_size",
-                        at_page_bytes_, "mmap");
-  }
-  at_page_ = static_cast<node_index*>(memory);
   reserve_nodes(64);
   link(new_node({0, pages, none, none, none, none, true}));
 }
 
-host_block_map::~host_block_map() { ::munmap(at_page_, at_page_bytes_); }
+host_block_map::node_index host_block_map::taken_at(page first) const {
+  if (first >= pages_) return none;
+  auto const& part = at_page_[first / pages_per_part];
+  return part == nullptr ? none : (*part)[first % pages_per_part];
+}
 
 int host_block_map::class_of(page count) {
   constexpr page steps = page{1} << steps_log2;
@@ -139,19 +133,24 @@ std::optional<host_block_map::page> host_block_map::take(page count) {
   auto const index = find_free(count);
   if (index == none) return std::nullopt;
   if (unused_.empty() && nodes_.size() == nodes_.capacity()) reserve_nodes(nodes_.size() * 2);
+  auto const first = nodes_[index].first;
+  auto& part = at_page_[first / pages_per_part];
+  if (part == nullptr) {
+    part = std::make_unique<std::array<node_index, pages_per_part>>();
+    part->fill(none);
+  }
   unlink(index);
   split(index, count);
-  auto const first = nodes_[index].first;
-  at_page_[first] = index + 1;
+  (*part)[first % pages_per_part] = index;
   high_water_ = std::max(high_water_, first + count);
   ++taken_;
   return first;
 }
 
 bool host_block_map::give_back(page first) {
-  if (first >= pages_ || at_page_[first] == 0) return false;
-  auto index = at_page_[first] - 1;
-  at_page_[first] = 0;
+  auto index = taken_at(first);
+  if (index == none) return false;
+  (*at_page_[first / pages_per_part])[first % pages_per_part] = none;
   --taken_;
   auto const right = nodes_[index].right;
   if (right != none && nodes_[right].is_free) {
@@ -174,8 +173,9 @@ void host_block_map::undo_take(page first, page former_high_water) {
 }
 
 std::optional<host_block_map::block> host_block_map::find(page first) const {
-  if (first >= pages_ || at_page_[first] == 0) return std::nullopt;
-  auto const& item = nodes_[at_page_[first] - 1];
+  auto const index = taken_at(first);
+  if (index == none) return std::nullopt;
+  auto const& item = nodes_[index];
   return block{item.first, item.count};
 }
 

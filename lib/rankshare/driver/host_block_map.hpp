@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,7 +26,6 @@ class host_block_map {
 
   /// @param pages size of the range; at most 2^40
   explicit host_block_map(page pages);
-  ~host_block_map();
   host_block_map(host_block_map const&) = delete;
   host_block_map& operator=(host_block_map const&) = delete;
 
@@ -54,6 +54,8 @@ class host_block_map {
   static constexpr int steps_log2 = 3;  // size classes per power of two: 8
   static constexpr int class_count = 41 * (1 << steps_log2);
 
+  static constexpr std::size_t pages_per_part = 1024;
+
   struct node {
     page first;
     page count;
@@ -64,6 +66,7 @@ class host_block_map {
 
   static int class_of(page count);         // the class whose blocks are at most this large
   static int class_to_search(page count);  // the first class whose blocks are all large enough
+  node_index taken_at(page first) const;
   void reserve_nodes(std::size_t count);
   node_index new_node(node value);
   void delete_node(node_index index);
@@ -77,8 +80,8 @@ class host_block_map {
   std::vector<node_index> unused_;
   std::array<node_index, class_count> heads_;
   std::array<std::uint64_t, (class_count + 63) / 64> nonempty_{};
-  node_index* at_page_;  // page -> node of the taken block that begins there, + 1; sparse
-  std::size_t at_page_bytes_;
+  // page -> node of the taken block that begins there; made as it fills
+  std::vector<std::unique_ptr<std::array<node_index, pages_per_part>>> at_page_;
   page pages_;
   page high_water_ = 0;
   std::size_t taken_ = 0;

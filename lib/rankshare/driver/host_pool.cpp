@@ -19,13 +19,16 @@
 //
 // Rationale: a peer that was given the fd can write every byte of the file, so nothing in it is
 // believed by the owner; yet an importer must tell a live allocation from a freed one, and a pool
-// from any other file that stands under the same fd number by now. Approach: the file begins with a
-// header (what it is, whose it is) and a table of export records; the memory follows. A record
-// holds the serial, place and length of one exported block while it lives, and serial 0 afterwards.
-// A payload names a slot and repeats what the record must say. Before anything is mapped, the
-// header is read with pread, and the seals and the length are compared, so that the file cannot
-// shrink under a reader. Limits: the table has 2^20 slots, the number of blocks of one pool that
-// may be exported at a time.
+// from any other file that stands under the same fd number by now.
+//
+// Approach: the first page holds a header (what it is, whose it is) and the first export records;
+// then comes the memory, and behind it the other records, so that a small pool touches few pages. A
+// record holds the serial, place and length of one exported block while it lives, and serial 0
+// afterwards. A payload names a slot and repeats what the record must say. Before anything is
+// mapped, the header is read with pread, and the seals and the length are compared, so that the
+// file cannot shrink under a reader.
+//
+// Limits: there are 2^20 slots, the number of blocks of one pool that may be exported at a time.
 
 namespace rankshare::detail {
 namespace {
@@ -33,13 +36,17 @@ namespace {
 constexpr char pool_magic[8] = {'r', 's', 'h', 'p', 'o', 'o', 'l', '1'};
 constexpr std::uint32_t payload_magic = 0x72736870;  // "rshp"
 constexpr std::uint32_t slot_limit = 1U << 20;
-constexpr std::size_t data_offset = std::size_t{34}
-                                    << 20;  // header, table, up to a huge-page border
+constexpr std::size_t data_offset = host_pool::granularity;
+constexpr std::size_t largest_memory = std::size_t{1} << 46;
+constexpr std::size_t rise_between_checks = std::size_t{1} << 20;
+constexpr std::uint32_t records_in_first_page = (4096 - 64) / 32;
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
+// Null if the file may not be written.
 std::byte* map_file(int fd, std::size_t bytes, char const* doing) {
   void* const memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (memory == MAP_FAILED && (errno == EACCES || errno == EPERM)) return nullptr;
   if (memory == MAP_FAILED) {
     throw out_of_memory(std::string(doing) + ": no address space for " + std::to_string(bytes) +
                             " bytes (" + std::strerror(errno) + "); lower max_size",
@@ -71,8 +78,9 @@ unique_fd make_file(std::size_t bytes) {
 
 struct host_pool::header {
   char magic[8];
-  std::uint64_t bytes;  // of the whole file
+  std::uint64_t memory;  // bytes
   uuid id;
+  std::byte reserved[32];
 };
 
 struct host_pool::export_record {
@@ -82,6 +90,12 @@ struct host_pool::export_record {
   std::uint64_t reserved;
 };
 
+// Bytes of the file of a pool of `memory` bytes.
+std::size_t host_pool::file_bytes(std::size_t memory) {
+  static_assert(sizeof(header) == 64 && sizeof(export_record) == 32);
+  return data_offset + memory + (slot_limit - records_in_first_page) * sizeof(export_record);
+}
+
 struct host_pool::payload_record {
   std::uint32_t magic;
   std::uint32_t slot;
@@ -90,71 +104,68 @@ struct host_pool::payload_record {
   std::uint64_t pages;
 };
 
-host_pool::host_pool(unique_fd file, std::byte* base, std::size_t bytes, bool is_mapped)
-    : file_(std::move(file)), base_(base), bytes_(bytes), is_mapped_(is_mapped) {}
+host_pool::host_pool(unique_fd file, std::byte* base, std::size_t memory, bool is_mapped)
+    : file_(std::move(file)), base_(base), memory_(memory), is_mapped_(is_mapped) {}
 
-host_pool::~host_pool() { ::munmap(base_, bytes_); }
+host_pool::~host_pool() { ::munmap(base_, file_bytes(memory_)); }
 
 host_pool::header& host_pool::head() const { return *reinterpret_cast<header*>(base_); }
 
 host_pool::export_record& host_pool::record(std::uint32_t slot) const {
-  static_assert(granularity + slot_limit * sizeof(export_record) <= data_offset);
-  return reinterpret_cast<export_record*>(base_ + granularity)[slot];
+  if (slot < records_in_first_page) {
+    return reinterpret_cast<export_record*>(base_ + sizeof(header))[slot];
+  }
+  return reinterpret_cast<export_record*>(base_ + data_offset +
+                                          memory_)[slot - records_in_first_page];
 }
 
 std::byte* host_pool::data() const { return base_ + data_offset; }
 
 std::unique_ptr<host_pool> host_pool::create(pool_properties const& properties) {
-  constexpr std::size_t largest = std::size_t{1} << 46;
   std::size_t const wanted = properties.max_size != 0 ? properties.max_size : machine_memory();
-  if (wanted > largest) {
+  if (wanted > largest_memory) {
     throw invalid_argument("making a host pool: max_size " + std::to_string(wanted) +
-                           " is above the limit of " + std::to_string(largest) + " bytes");
+                           " is above the limit of " + std::to_string(largest_memory) + " bytes");
   }
   std::size_t const memory = (wanted + granularity - 1) / granularity * granularity;
-  unique_fd file = make_file(data_offset + memory);
-  std::byte* const base = map_file(file.get(), data_offset + memory, "making a host pool");
-  std::unique_ptr<host_pool> pool(
-      new host_pool(std::move(file), base, data_offset + memory, false));
+  unique_fd file = make_file(file_bytes(memory));
+  std::byte* const base = map_file(file.get(), file_bytes(memory), "making a host pool");
+  std::unique_ptr<host_pool> pool(new host_pool(std::move(file), base, memory, false));
   pool->blocks_ = std::make_unique<host_block_map>(memory / granularity);
   std::memcpy(pool->head().magic, pool_magic, sizeof pool_magic);
-  pool->head().bytes = data_offset + memory;
+  pool->head().memory = memory;
   pool->head().id = properties.id;
   return pool;
 }
 
-std::string host_pool::why_no_pool(int fd, header& found) {
+char const* host_pool::why_no_pool(int fd, header& found) {
   int const seals = ::fcntl(fd, F_GET_SEALS);
   struct stat entry {};
   if (seals < 0 || ::fstat(fd, &entry) != 0) return "it is not a memfd";
   if ((seals & wanted_seals) != wanted_seals) return "its memfd is not sealed";
-  if ((seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 ||
-      (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) {
-    return "its memfd cannot be written";
-  }
   if (::pread(fd, &found, sizeof found, 0) != static_cast<ssize_t>(sizeof found) ||
-      std::memcmp(found.magic, pool_magic, sizeof pool_magic) != 0 ||
-      found.bytes != static_cast<std::uint64_t>(entry.st_size) || found.bytes <= data_offset) {
+      std::memcmp(found.magic, pool_magic, sizeof pool_magic) != 0 || found.memory == 0 ||
+      found.memory > largest_memory || found.memory % granularity != 0 ||
+      file_bytes(found.memory) != static_cast<std::size_t>(entry.st_size)) {
     return "its memfd is no host pool";
   }
-  return {};
+  return nullptr;
 }
 
 std::unique_ptr<host_pool> host_pool::import_from(int fd, uuid const& expected) {
-  std::string const doing = "importing a host pool";
-  header found{};
-  std::string why = why_no_pool(fd, found);
-  if (why.empty() && !expected.is_nil() && found.id != expected) {
-    why = "it is pool " + to_string(found.id);
-  }
-  if (!why.empty()) {
-    std::string const text = doing + " from file descriptor " + std::to_string(fd) + ": " + why;
+  auto const reject = [&](std::string const& why) {
+    std::string const text =
+        "importing a host pool from file descriptor " + std::to_string(fd) + ": " + why;
     if (expected.is_nil()) throw invalid_descriptor(text + "; pass the fd of an allocation handle");
     throw stale_descriptor(text + ", so its owner has closed pool " + to_string(expected) +
                            " since");
-  }
-  std::byte* const base = map_file(fd, found.bytes, doing.c_str());
-  return std::unique_ptr<host_pool>(new host_pool(unique_fd(), base, found.bytes, true));
+  };
+  header found{};
+  if (char const* const why = why_no_pool(fd, found)) reject(why);
+  if (!expected.is_nil() && found.id != expected) reject("it is pool " + to_string(found.id));
+  std::byte* const base = map_file(fd, file_bytes(found.memory), "importing a host pool");
+  if (base == nullptr) reject("its memfd cannot be written");
+  return std::unique_ptr<host_pool>(new host_pool(unique_fd(), base, found.memory, true));
 }
 
 unique_fd host_pool::export_handle() const {
@@ -168,13 +179,18 @@ unique_fd host_pool::export_handle() const {
 
 void host_pool::refuse(std::size_t bytes) const {
   throw out_of_memory("allocating " + std::to_string(bytes) +
-                          " bytes of host memory: the pool of " +
-                          std::to_string(bytes_ - data_offset) +
+                          " bytes of host memory: the pool of " + std::to_string(memory_) +
                           " bytes has no block of that size left; close buffers, or raise max_size",
                       bytes);
 }
 
-void host_pool::check_available(std::size_t rise, std::size_t bytes) const {
+// Asking the kernel takes longer than everything else here, so small rises are added up first.
+void host_pool::check_available(std::size_t rise, std::size_t bytes) {
+  if (unchecked_rise_ + rise <= rise_between_checks) {
+    unchecked_rise_ += rise;
+    return;
+  }
+  unchecked_rise_ = 0;
   auto const available = available_memory::now();
   if (rise <= available.bytes) return;
   throw out_of_memory("allocating " + std::to_string(bytes) + " bytes of host memory: only " +
@@ -189,7 +205,7 @@ device_pointer host_pool::allocate(std::size_t bytes) {
                            " bytes of host memory: this process has imported the pool; only its "
                            "owner allocates");
   }
-  if (bytes > bytes_ - data_offset) refuse(bytes);
+  if (bytes > memory_) refuse(bytes);
   std::size_t const pages = (bytes + granularity - 1) / granularity;
   std::lock_guard const lock(mutex_);
   auto const former = blocks_->high_water();
@@ -280,7 +296,7 @@ pointer_payload host_pool::export_pointer(device_pointer pointer) {
 device_pointer host_pool::import_pointer(pointer_payload const& payload) {
   payload_record wanted{};
   std::memcpy(&wanted, payload.data(), sizeof wanted);
-  std::uint64_t const pool_pages = (bytes_ - data_offset) / granularity;
+  std::uint64_t const pool_pages = memory_ / granularity;
   if (wanted.magic != payload_magic || wanted.slot >= slot_limit || wanted.serial == 0 ||
       wanted.pages == 0 || wanted.pages > pool_pages ||
       wanted.first_page > pool_pages - wanted.pages) {

@@ -54,28 +54,30 @@ class host_pool {
   };
 
   // "" if `fd` is a host pool, with its header in `found`
-  static std::string why_no_pool(int fd, header& found);
-  host_pool(unique_fd file, std::byte* base, std::size_t bytes, bool is_mapped);
+  static char const* why_no_pool(int fd, header& found);
+  host_pool(unique_fd file, std::byte* base, std::size_t memory, bool is_mapped);
+  static std::size_t file_bytes(std::size_t memory);
   header& head() const;
   export_record& record(std::uint32_t slot) const;
   std::byte* data() const;
   // A page that no pool has, if `pointer` is not at the start of a page of this one.
   host_block_map::page page_of(device_pointer pointer) const;
-  void check_available(std::size_t rise, std::size_t bytes) const;
+  void check_available(std::size_t rise, std::size_t bytes);
   std::uint32_t new_slot();
   [[noreturn]] void refuse(std::size_t bytes) const;
   [[noreturn]] void reject_pointer(device_pointer pointer, char const* doing) const;
 
   unique_fd file_;  // owner only
   std::byte* base_;
-  std::size_t bytes_;  // of the mapping
-  bool is_mapped_;     // imported
+  std::size_t memory_;  // bytes that can be allocated
+  bool is_mapped_;      // imported
   mutable std::mutex mutex_;
   std::unique_ptr<host_block_map> blocks_;                             // owner only
   std::unordered_map<host_block_map::page, exported_block> exported_;  // owner only
   std::unordered_map<host_block_map::page, std::uint64_t> imported_;   // first page -> pages
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t slots_used_ = 0;
+  std::size_t unchecked_rise_ = 0;
   std::uint64_t last_serial_ = 0;
 };
 

@@ -18,14 +18,18 @@
 // Note [Rounds]
 //
 // Rationale: a collective of ours must end on every rank when one rank fails or dies, and MPI tells
-// of neither. So ranks meet on a page that all of them map. Approach: round k is complete when the
-// arrivals of all ranks add up to k * ranks; whoever comes last raises the epoch and wakes those
-// that sleep on it. Contributions stand in two sets of mailboxes by the parity of k: nobody can
-// write for k + 2 before all have come to k + 1, and by then all have read those of k. A word by
-// parity holds what the first to arrive called, and one says whether any rank failed, so that a
-// round in which all is well reads no mailbox. While a rank waits it polls MPI (a peer's message to
-// this process may be what keeps that peer away), sleeps on the epoch for at most a millisecond at
-// a time, and looks four times a second whether the missing ranks still hold their record locks.
+// of neither. So ranks meet on a page that all of them map.
+//
+// Approach: round k is complete when the arrivals of all ranks add up to k * ranks; whoever comes
+// last raises the epoch and wakes those that sleep on it. Contributions stand in two sets of
+// mailboxes by the parity of k: nobody can write for k + 2 before all have come to k + 1, and by
+// then all have read those of k. A word by parity holds what the first to arrive called, and one
+// says whether any rank failed, so that a round in which all is well reads no mailbox.
+//
+// While a rank waits it polls MPI (a peer's message to this process may be what keeps that peer
+// away), sleeps on the epoch for at most a millisecond at a time, and looks four times a second
+// whether the missing ranks still hold their record locks.
+//
 // Limits: a rank that never calls is waited for as long as it lives, unless a limit is set.
 
 namespace rankshare::mpi::detail {
@@ -37,6 +41,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr microseconds spin_time{20};
+constexpr microseconds yield_time{200};
 constexpr milliseconds longest_sleep{1};
 constexpr milliseconds peer_check_interval{250};
 constexpr seconds report_interval{60};
@@ -133,12 +138,17 @@ bool board::round(contribution const& mine, limit longest) {
   return layout().failed[round_ & 1].value.load(std::memory_order_acquire) != round_;
 }
 
-bool board::spin() {
-  if (!may_spin_) return is_complete();
-  auto const end = clock::now() + spin_time;
+// With a processor for each rank, spinning sees the last arrival first. With fewer, yielding hands
+// the processor to a rank that is waited for, and saves the waking.
+bool board::spin() const {
+  auto const end = clock::now() + (may_spin_ ? spin_time : yield_time);
   while (!is_complete()) {
     if (clock::now() >= end) return false;
-    __builtin_ia32_pause();
+    if (may_spin_) {
+      __builtin_ia32_pause();
+    } else {
+      ::sched_yield();
+    }
   }
   return true;
 }

@@ -114,7 +114,7 @@ class RANKSHARE_EXPORT board {
   void publish(contribution const& mine);
   void arrive();
   void wait(limit longest);
-  bool spin();
+  bool spin() const;
   void sleep_on_epoch() const;
   void check_peers();
   void check_broken() const;

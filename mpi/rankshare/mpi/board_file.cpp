@@ -18,7 +18,22 @@ namespace {
 
 constexpr char board_magic[8] = {'r', 's', 'h', 'b', 'o', 'a', 'r', 'd'};
 constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-constexpr std::size_t header_bytes = 8 + 8 + 16;
+
+// What a board file begins with.
+struct header {
+  char magic[8];
+  std::uint64_t bytes;
+  uuid nonce;
+};
+static_assert(sizeof(header) == 32);
+
+header make_header(uuid const& nonce) {
+  header made{};
+  std::memcpy(made.magic, board_magic, sizeof made.magic);
+  made.bytes = sizeof(board_layout);
+  made.nonce = nonce;
+  return made;
+}
 
 // Boards of this process. Never destroyed: boards may outlive statics.
 struct live_boards {
@@ -64,7 +79,7 @@ board_file::~board_file() {
   ::munmap(layout_, sizeof(board_layout));
 }
 
-std::shared_ptr<board_file> board_file::create() {
+board_file::candidate board_file::make_candidate() {
   unique_fd file(::memfd_create("rankshare-board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) {
     throw system_error(errno,
@@ -72,38 +87,35 @@ std::shared_ptr<board_file> board_file::create() {
                        "(ulimit -n)",
                        "memfd_create");
   }
+  header const written = make_header(uuid::random());
   if (::ftruncate(file.get(), static_cast<off_t>(sizeof(board_layout))) != 0 ||
-      ::fcntl(file.get(), F_ADD_SEALS, wanted_seals) != 0) {
+      ::fcntl(file.get(), F_ADD_SEALS, wanted_seals) != 0 ||
+      ::pwrite(file.get(), &written, sizeof written, 0) != static_cast<ssize_t>(sizeof written)) {
     throw system_error(errno, "making the board of a node: its memfd cannot be sized and sealed",
                        "ftruncate");
   }
-  auto* const layout = map_layout(file.get());
-  std::shared_ptr<board_file> made(new board_file(std::move(file), layout));
-  std::memcpy(layout->magic, board_magic, sizeof board_magic);
-  layout->bytes = sizeof(board_layout);
-  layout->nonce = uuid::random();
-  return made;
+  return {std::move(file), written.nonce};
 }
 
-std::shared_ptr<board_file> board_file::import_from(unique_fd file, uuid const& nonce) {
+void board_file::check(unique_fd const& file, uuid const& nonce) {
   // Read, not mapped: nothing foreign is ever mapped here.
-  std::array<std::byte, header_bytes> header{};
-  std::array<std::byte, header_bytes> wanted{};
-  std::uint64_t const bytes = sizeof(board_layout);
-  std::memcpy(wanted.data(), board_magic, 8);
-  std::memcpy(wanted.data() + 8, &bytes, 8);
-  std::memcpy(wanted.data() + 16, nonce.bytes.data(), 16);
+  header found{};
+  header const wanted = make_header(nonce);
   struct stat entry {};
   int const seals = ::fcntl(file.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & wanted_seals) != wanted_seals || ::fstat(file.get(), &entry) != 0 ||
-      static_cast<std::uint64_t>(entry.st_size) != bytes ||
-      ::pread(file.get(), header.data(), header.size(), 0) != static_cast<ssize_t>(header.size()) ||
-      header != wanted) {
-    keep_if_board(file);
-    throw invalid_descriptor("fetching the board of this node: what came is not the board " +
-                             to_string(nonce) +
-                             "; the ranks are not on one machine, or do not share a PID namespace");
+  if (seals >= 0 && (seals & wanted_seals) == wanted_seals && ::fstat(file.get(), &entry) == 0 &&
+      static_cast<std::size_t>(entry.st_size) == sizeof(board_layout) &&
+      ::pread(file.get(), &found, sizeof found, 0) == static_cast<ssize_t>(sizeof found) &&
+      std::memcmp(&found, &wanted, sizeof found) == 0) {
+    return;
   }
+  throw invalid_descriptor("fetching the board of this node: what came is not the board " +
+                           to_string(nonce) +
+                           "; the ranks are not on one machine, or do not share a PID namespace");
+}
+
+std::shared_ptr<board_file> board_file::open(unique_fd file, uuid const& nonce) {
+  check(file, nonce);
   auto* const layout = map_layout(file.get());
   return std::shared_ptr<board_file>(new board_file(std::move(file), layout));
 }

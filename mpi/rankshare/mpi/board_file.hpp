@@ -50,10 +50,8 @@ struct board_layout {
     std::atomic<std::uint32_t> value;
   };
 
-  // Written once, before anyone else sees the file.
-  alignas(4096) char magic[8];
-  std::uint64_t bytes;
-  uuid nonce;
+  alignas(
+      4096) std::byte header[64];  ///< what it is; written once, before anyone else sees the file
 
   alignas(4096) line32 epoch;  ///< last round that is complete; ranks sleep on it
   line64 arrived;              ///< arrivals of all ranks in all rounds
@@ -80,13 +78,23 @@ struct board_layout {
 /// `keep_if_board`.
 class RANKSHARE_EXPORT board_file {
  public:
+  /// A file that may become a board; not mapped yet.
+  struct candidate {
+    unique_fd fd;
+    uuid nonce;
+  };
+
   /// Makes a file that may become a board.
   /// @throws system_error if no descriptors are left
-  static std::shared_ptr<board_file> create();
+  static candidate make_candidate();
 
-  /// Maps the file behind a descriptor that was fetched from another rank.
-  /// @throws invalid_descriptor if it is not the board `nonce`
-  static std::shared_ptr<board_file> import_from(unique_fd file, uuid const& nonce);
+  /// Checks that `file`, which may come from anywhere, is the board `nonce`. Maps nothing.
+  /// @throws invalid_descriptor if it is not
+  static void check(unique_fd const& file, uuid const& nonce);
+
+  /// Maps a board.
+  /// @throws invalid_descriptor if `file` is not the board `nonce`
+  static std::shared_ptr<board_file> open(unique_fd file, uuid const& nonce);
 
   ~board_file();
   board_file(board_file const&) = delete;

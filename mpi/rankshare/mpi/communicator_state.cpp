@@ -13,11 +13,13 @@
 //
 // Rationale: destructors must make no MPI call, since they run in any order and also after
 // MPI_Finalize; yet the duplicate must be freed.
+//
 // Approach: the state hangs on the user's communicator as an attribute, whose delete callback frees
 // the duplicate in MPI_Comm_free. For communicators that the user never frees, MPI_COMM_SELF
-// carries a hook: MPI_Finalize deletes its attributes first, with MPI still usable. Limits:
-// callbacks of MPI_COMM_WORLD's own attributes run when MPI is finalised; by then the hook has
-// freed everything.
+// carries a hook: MPI_Finalize deletes its attributes first, with MPI still usable.
+//
+// Limits: callbacks of MPI_COMM_WORLD's own attributes run when MPI is finalised; by then the hook
+// has freed everything.
 
 namespace rankshare::mpi::detail {
 namespace {

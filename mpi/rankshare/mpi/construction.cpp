@@ -18,12 +18,14 @@
 //
 // Rationale: every rank must end up with the same board or the same error, though at the start
 // nothing but MPI connects them, and a blocking MPI collective spins for ever when a peer is dead.
+//
 // Approach: each rank makes a file that may become the board and gathers everybody's record, which
-// names it; the duplicate of the communicator is made at the same time. From the records each rank
-// finds the same groups and the same errors without further messages. Local rank 0's file becomes
-// the board of its node; the others fetch it, which proves that they can reach that rank, and local
-// rank 0 fetches that of local rank 1. One reduction agrees on the outcome. Limits: until the
-// records are in, a rank that never comes is noticed only if a limit is set.
+// names it, over a duplicate of the communicator. From the records each rank finds the same groups
+// and the same errors without further messages. Local rank 0's file becomes the board of its node;
+// the others fetch it, which proves that they can reach that rank, and local rank 0 fetches that of
+// local rank 1. One reduction agrees on the outcome.
+//
+// Limits: until the records are in, a rank that never comes is noticed only if a limit is set.
 
 namespace rankshare::mpi::detail {
 namespace {
@@ -36,7 +38,7 @@ struct attempt {
   int rank = 0;
   int size = 0;
   board::limit longest;
-  std::shared_ptr<board_file> candidate;
+  board_file::candidate candidate;
   std::exception_ptr own_failure;
   error_kind own_kind = error_kind::none;
   std::string own_text;
@@ -56,9 +58,9 @@ process_record offer(attempt& now) {
     auto const& settings = current_settings();
     if (!now.longest) now.longest = settings.timeout;
     auto record = process_record::of_this_process();
-    now.candidate = board_file::create();
-    record.board_fd = now.candidate->fd();
-    record.board_nonce = now.candidate->layout().nonce;
+    now.candidate = board_file::make_candidate();
+    record.board_fd = now.candidate.fd.get();
+    record.board_nonce = now.candidate.nonce;
     return record;
   } catch (...) {
     now.own_failure = std::current_exception();
@@ -74,18 +76,22 @@ void gather_records(attempt& now) {
   auto const shared = std::make_shared<gathering>();
   shared->mine = offer(now);
   shared->all.resize(static_cast<std::size_t>(now.size));
-  pending operations;
-  operations.add("MPI_Comm_idup", now.duplicate, [&](MPI_Request* request) {
+  // One after the other: MPI_Comm_idup itself starts collectives on the user's communicator, some
+  // of them late, and others beside them would not be in the same order on all ranks.
+  pending duplication;
+  duplication.add("MPI_Comm_idup", now.duplicate, [&](MPI_Request* request) {
     return MPI_Comm_idup(now.communicator, now.duplicate.get(), request);
   });
-  operations.add("MPI_Iallgather", shared, [&](MPI_Request* request) {
+  duplication.wait(doing, now.longest, [] {});
+  MPI_Comm_set_errhandler(*now.duplicate, MPI_ERRORS_RETURN);
+  pending gather;
+  gather.add("MPI_Iallgather", shared, [&](MPI_Request* request) {
     constexpr int bytes = sizeof(process_record);
     return MPI_Iallgather(&shared->mine, bytes, MPI_BYTE, shared->all.data(), bytes, MPI_BYTE,
-                          now.communicator, request);
+                          *now.duplicate, request);
   });
-  operations.wait(doing, now.longest, [] {});
+  gather.wait(doing, now.longest, [] {});
   now.records = shared->all;
-  MPI_Comm_set_errhandler(*now.duplicate, MPI_ERRORS_RETURN);
 }
 
 void check_versions(std::vector<process_record> const& records) {
@@ -114,10 +120,10 @@ void check_records(attempt const& now) {
 }
 
 std::shared_ptr<board_file> fetch_board(process_record const& owner) {
-  return board_file::import_from(fd_transport::fetch(owner, owner.board_fd), owner.board_nonce);
+  return board_file::open(fd_transport().fetch(owner, owner.board_fd), owner.board_nonce);
 }
 
-std::shared_ptr<board_file> join_board(attempt const& now, int local_rank) {
+std::shared_ptr<board_file> join_board(attempt& now, int local_rank) {
   if (now.local_ranks.size() > max_board_ranks) {
     throw not_supported(std::string(doing) + ": " + std::to_string(now.local_ranks.size()) +
                         " ranks are on one node, and a board holds " +
@@ -127,9 +133,14 @@ std::shared_ptr<board_file> join_board(attempt const& now, int local_rank) {
   auto const record_of = [&](std::size_t local) -> process_record const& {
     return now.records[static_cast<std::size_t>(now.local_ranks[local])];
   };
-  auto file = local_rank == 0 ? now.candidate : fetch_board(record_of(0));
-  if (local_rank == 0 && now.local_ranks.size() > 1)
-    fetch_board(record_of(1));  // proves the way back
+  if (local_rank == 0 && now.local_ranks.size() > 1) {
+    auto const& back = record_of(1);  // fetched to prove that this direction works too
+    board_file::check(fd_transport().fetch(back, back.board_fd), back.board_nonce);
+  }
+  // The candidate of local rank 0 is moved, never duplicated: closing a second descriptor of the
+  // board would drop the lock.
+  auto file = local_rank == 0 ? board_file::open(std::move(now.candidate.fd), now.candidate.nonce)
+                              : fetch_board(record_of(0));
   file->lock(local_rank);
   return file;
 }

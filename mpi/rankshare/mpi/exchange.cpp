@@ -10,7 +10,6 @@
 #include <rankshare/memory/allocation.hpp>
 #include <rankshare/memory/buffer_access.hpp>
 #include <rankshare/memory/pool_resource_state.hpp>
-#include <rankshare/mpi/fd_transport.hpp>
 
 namespace rankshare::mpi::detail {
 namespace {
@@ -122,13 +121,14 @@ std::shared_ptr<shared_pool> exchange::map_pool(int local_rank, pool_descriptor 
   int const rank = state_->meeting().member(local_rank).rank;
   known.pool = rankshare::detail::registry::find_or_import(
       content.pool, device_of(content), content.kind, [&] {
-        auto fetched = fd_transport::fetch(state_->record(rank), content.fd);
-        // The rank still holds its lock, so the pid was its own; and it still has the pool, so the
-        // descriptor is that of the pool.
-        if (state_->meeting().is_gone(local_rank)) {
+        auto const& owner = state_->record(rank);
+        // A rank that holds its lock lives, so its pid is its own.
+        if (transport_.connect(owner) && state_->meeting().is_gone(local_rank)) {
           throw stale_descriptor("importing pool " + to_string(content.pool) + ": rank " +
                                  std::to_string(rank) + " has ended");
         }
+        auto fetched = transport_.fetch(owner, content.fd);
+        // The rank still has the pool, so what was fetched is the pool.
         check_current(local_rank, content.lease, "pool");
         return allocation_handle(std::move(fetched), content.pool);
       });

@@ -13,6 +13,7 @@
 #include <rankshare/memory/buffer.hpp>
 #include <rankshare/memory/pool_memory_resource.hpp>
 #include <rankshare/mpi/communicator_state.hpp>
+#include <rankshare/mpi/fd_transport.hpp>
 
 namespace rankshare::mpi::detail {
 
@@ -69,6 +70,7 @@ class RANKSHARE_EXPORT exchange {
                                                            pool_descriptor const& descriptor);
 
   std::shared_ptr<communicator_state> state_;
+  fd_transport transport_;
   std::unordered_map<uuid, known_pool> pools_;
 };
 

@@ -6,7 +6,8 @@
 
 namespace rankshare::mpi::detail {
 
-unique_fd fd_transport::fetch(process_record const& owner, int fd) {
+bool fd_transport::connect(process_record const& owner) {
+  if (pidfds_.count(owner.pid) != 0) return false;
   static auto const here = host_identity::of_this_process();
   if (owner.pid_namespace != here.pid_namespace) {
     throw not_supported("fetching a file descriptor of process " + std::to_string(owner.pid) +
@@ -15,8 +16,14 @@ unique_fd fd_transport::fetch(process_record const& owner, int fd) {
                             "containers share the host's PID namespace (--pid=host)",
                         "pidfd_open");
   }
-  auto const pidfd = open_pidfd(owner.pid);
-  unique_fd fetched = fetch_fd(pidfd.get(), fd, owner.pid);
+  if (pidfds_.size() == kept_pidfds) pidfds_.clear();
+  pidfds_.emplace(owner.pid, open_pidfd(owner.pid));
+  return true;
+}
+
+unique_fd fd_transport::fetch(process_record const& owner, int fd) {
+  connect(owner);
+  unique_fd fetched = fetch_fd(pidfds_.at(owner.pid).get(), fd, owner.pid);
   if (board_file::keep_if_board(fetched)) {
     throw invalid_descriptor("fetching file descriptor " + std::to_string(fd) + " of process " +
                              std::to_string(owner.pid) +

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 // Yielding hands a shared core to the rank that is waited for; after that, sleeping leaves it
 // there.
-constexpr milliseconds yield_time{5};
+constexpr milliseconds yield_time{50};
 constexpr microseconds shortest_sleep{100};
 constexpr microseconds longest_sleep{1000};
 constexpr milliseconds check_interval{250};

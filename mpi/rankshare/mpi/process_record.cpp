@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
 #include <rankshare/base/process.hpp>
@@ -24,6 +25,24 @@ std::string read_text(char const (&source)[N]) {
   return {source, ::strnlen(source, N)};
 }
 
+struct process_identity {
+  host_identity host;
+  std::uint64_t start_time;
+};
+
+// Read from /proc once for each process; a forked child reads its own.
+process_identity identity_of(pid_t self) {
+  static std::mutex mutex;
+  static pid_t known_pid = 0;
+  static process_identity known;
+  std::lock_guard const lock(mutex);
+  if (known_pid != self) {
+    known = {host_identity::of_this_process(), process_start_time(self)};
+    known_pid = self;
+  }
+  return known;
+}
+
 process_record empty_record() {
   process_record record{};
   std::memcpy(record.magic, "rshrank", 8);
@@ -37,12 +56,12 @@ process_record empty_record() {
 
 process_record process_record::of_this_process() {
   auto record = empty_record();
-  auto const host = host_identity::of_this_process();
+  auto const& [host, start_time] = identity_of(record.pid);
   record.user = ::geteuid();
   record.boot = host.boot;
   record.pid_namespace = host.pid_namespace;
   record.user_namespace = host.user_namespace;
-  record.start_time = process_start_time(record.pid);
+  record.start_time = start_time;
   return record;
 }
 
