@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/// @file
+/// The measurements, by topic: one function and one source each.
+#pragma once
+
+#include <vector>
+
+#include "tools/bench/measurement.hpp"
+
+namespace rankshare::bench {
+
+/// Sharing small buffers of all ranks, against a shared MPI window.
+std::vector<measurement> share_measurements();
+/// Making a node communicator, against duplicating and splitting a communicator.
+std::vector<measurement> construct_measurements();
+/// `fence`, against `MPI_Barrier`.
+std::vector<measurement> fence_measurements();
+/// Host memory within one process: allocating, closing, importing again.
+std::vector<measurement> host_memory_measurements();
+/// What sharing costs that is counted, not timed.
+std::vector<measurement> counted_measurements();
+
+}  // namespace rankshare::bench
