@@ -40,6 +40,12 @@ class RANKSHARE_EXPORT memory_resource {
   explicit memory_resource(std::shared_ptr<detail::resource_interface> state) noexcept
       : state_(std::move(state)) {}
 
+  // Declared, so that a move copies: the resource that is moved from stays a handle to the same
+  // one.
+  memory_resource(memory_resource const&) noexcept = default;
+  memory_resource& operator=(memory_resource const&) noexcept = default;
+  ~memory_resource() = default;
+
   /// Allocates memory.
   ///
   /// @param size   bytes; 0 is allowed and gives a buffer without an address

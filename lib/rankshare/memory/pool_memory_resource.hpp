@@ -26,6 +26,12 @@ class shared_pool;
 /// Several threads may allocate from one resource; closing it while another uses it is an error.
 class RANKSHARE_EXPORT pool_memory_resource {
  public:
+  // Declared, so that a move copies: the resource that is moved from stays a handle to the same
+  // one.
+  pool_memory_resource(pool_memory_resource const&) noexcept = default;
+  pool_memory_resource& operator=(pool_memory_resource const&) noexcept = default;
+  ~pool_memory_resource() = default;
+
   /// Allocates memory on a stream of the resource's own, and waits until it is there.
   ///
   /// @param size bytes; 0 is allowed and gives a buffer without an address
