@@ -31,6 +31,12 @@ std::mutex& export_mutex() {
   return *instance;
 }
 
+// Two threads that open one pool at once must get one resource.
+std::mutex& open_mutex() {
+  static auto* const instance = new std::mutex;
+  return *instance;
+}
+
 class pool_allocation final : public allocation {
  public:
   pool_allocation(std::shared_ptr<shared_pool> source, device_pointer address, std::size_t size,
@@ -128,6 +134,12 @@ buffer import_from_pool(std::shared_ptr<shared_pool> const& source,
                              " through the resource of pool " + to_string(source->id()) +
                              ": look the resource up by the descriptor's pool_id()");
   }
+  if (content.kind != source->kind()) {
+    throw invalid_descriptor(
+        "importing a buffer of pool " + to_string(content.pool) +
+        ": the descriptor says that its memory is of another kind than that of "
+        "the pool; send the bytes as its owner made them");
+  }
   if (content.size == 0) {
     return buffer_access::make(
         std::make_shared<imported_allocation>(source, 0, 0, descriptor, stream));
@@ -172,6 +184,7 @@ pool_resource_state::pool_resource_state(std::shared_ptr<shared_pool> source) no
 
 std::shared_ptr<pool_resource_state> pool_resource_state::open(
     std::shared_ptr<shared_pool> const& source) {
+  std::lock_guard const lock(open_mutex());
   auto known = std::static_pointer_cast<pool_resource_state>(source->resource());
   if (known != nullptr && !known->is_closed()) return known;
   auto made = std::make_shared<pool_resource_state>(source);
