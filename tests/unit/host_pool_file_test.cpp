@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include <rankshare/base/error.hpp>
@@ -20,22 +23,21 @@ namespace {
 
 using test::throws;
 
-constexpr std::size_t file_bytes = (std::size_t{34} << 20) + 4096;
 constexpr int all_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// The beginning of a pool's file.
+// What the file of a pool begins with.
 struct file_header {
-  char magic[8] = {'r', 's', 'h', 'p', 'o', 'o', 'l', '1'};
-  std::uint64_t bytes = file_bytes;
+  char magic[8];
+  std::uint64_t memory;  // bytes
   uuid id;
+  std::byte reserved[32];
 };
 
-unique_fd make_memfd(file_header const& header, std::size_t bytes = file_bytes,
-                     int seals = all_seals) {
+unique_fd make_memfd(file_header const& header, std::size_t bytes, int seals = all_seals) {
   unique_fd file(::memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(::ftruncate(file.get(), static_cast<off_t>(bytes)), 0);
-  EXPECT_EQ(::pwrite(file.get(), &header, std::min(sizeof header, bytes), 0),
-            static_cast<ssize_t>(std::min(sizeof header, bytes)));
+  auto const written = std::min(sizeof header, bytes);
+  EXPECT_EQ(::pwrite(file.get(), &header, written, 0), static_cast<ssize_t>(written));
   EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, seals), 0);
   return file;
 }
@@ -53,22 +55,33 @@ class HostPoolFileTest : public testing::Test {
     EXPECT_TRUE(test::nothing_left_since(before));
   }
 
-  file_header header() const {
-    file_header made;
-    made.id = id_;
-    return made;
+  // Header and length of a real pool, which every forgery begins with.
+  void SetUp() override {
+    pool_properties properties;
+    properties.max_size = 4096;
+    properties.id = id_;
+    auto const real = host_pool::create(properties)->export_handle();
+    ASSERT_EQ(::pread(real.get(), &header_, sizeof header_, 0),
+              static_cast<ssize_t>(sizeof header_));
+    ASSERT_EQ(header_.id, id_);
+    ASSERT_EQ(header_.memory, 4096U);
+    struct stat entry {};
+    ASSERT_EQ(::fstat(real.get(), &entry), 0);
+    bytes_ = static_cast<std::size_t>(entry.st_size);
   }
 
   uuid const id_ = uuid::random();
+  file_header header_{};
+  std::size_t bytes_ = 0;  // of the whole file
 };
 
 TEST_F(HostPoolFileTest, ForgeryWithEverythingRightIsAPool) {
-  auto const file = make_memfd(header());
+  auto const file = make_memfd(header_, bytes_);
   EXPECT_NE(host_pool::import_from(file.get(), id_), nullptr);
 }
 
 TEST_F(HostPoolFileTest, ClosedNumberIsRefused) {
-  auto file = make_memfd(header());
+  auto file = make_memfd(header_, bytes_);
   int const number = file.get();
   file.reset();
   expect_refused(number, "not a memfd");
@@ -80,9 +93,9 @@ TEST_F(HostPoolFileTest, PlainFileIsRefused) {
   unique_fd const file(::mkstemp(path));
   ASSERT_TRUE(file);
   ::unlink(path);
-  auto const content = header();
+  auto const content = header_;
   ASSERT_EQ(::write(file.get(), &content, sizeof content), static_cast<ssize_t>(sizeof content));
-  ASSERT_EQ(::ftruncate(file.get(), file_bytes), 0);
+  ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(bytes_)), 0);
   // On tmpfs a file has seals, and they forbid any further one.
   auto const before = test::footprint::now();
   EXPECT_TRUE(throws<invalid_descriptor>([&] { host_pool::import_from(file.get(), uuid{}); }));
@@ -106,36 +119,41 @@ TEST_F(HostPoolFileTest, PipeSocketFolderAndDeviceAreRefused) {
 
 TEST_F(HostPoolFileTest, MemfdThatMayShrinkOrGrowIsRefused) {
   for (int const seals : {0, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW}) {
-    expect_refused(make_memfd(header(), file_bytes, seals).get(), "not sealed");
+    expect_refused(make_memfd(header_, bytes_, seals).get(), "not sealed");
   }
 }
 
 TEST_F(HostPoolFileTest, MemfdOfOtherContentIsRefused) {
-  auto other = header();
+  auto other = header_;
   other.magic[7] = '2';
-  expect_refused(make_memfd(other).get(), "no host pool");
-  expect_refused(make_memfd(file_header{{}, 0, {}}).get(), "no host pool");
+  expect_refused(make_memfd(other, bytes_).get(), "no host pool");
+  expect_refused(make_memfd(file_header{}, bytes_).get(), "no host pool");
 }
 
 TEST_F(HostPoolFileTest, MemfdOfAnotherLengthIsRefused) {
-  expect_refused(make_memfd(header(), file_bytes - 4096).get(), "no host pool");
-  expect_refused(make_memfd(header(), file_bytes + 4096).get(), "no host pool");
-  auto without_memory = header();
-  without_memory.bytes = file_bytes - 4096;
-  expect_refused(make_memfd(without_memory, file_bytes - 4096).get(), "no host pool");
+  expect_refused(make_memfd(header_, bytes_ - 4096).get(), "no host pool");
+  expect_refused(make_memfd(header_, bytes_ + 4096).get(), "no host pool");
+}
+
+TEST_F(HostPoolFileTest, MemfdThatClaimsAnotherLengthIsRefused) {
+  for (std::uint64_t const memory : {std::uint64_t{0}, std::uint64_t{4095}, std::uint64_t{8192},
+                                     std::uint64_t{1} << 46, ~std::uint64_t{0}}) {
+    auto other = header_;
+    other.memory = memory;
+    expect_refused(make_memfd(other, bytes_).get(), "no host pool");
+  }
 }
 
 TEST_F(HostPoolFileTest, MemfdThatIsTooShortForAHeaderIsRefused) {
-  for (std::size_t const bytes : {0, 1, 31}) {
-    expect_refused(make_memfd(header(), bytes).get(), "no host pool");
+  for (std::size_t const bytes : {0, 1, 63}) {
+    expect_refused(make_memfd(header_, bytes).get(), "no host pool");
   }
 }
 
 TEST_F(HostPoolFileTest, MemfdThatCannotBeWrittenIsRefused) {
-  expect_refused(make_memfd(header(), file_bytes, all_seals | F_SEAL_WRITE).get(), "written");
-  expect_refused(make_memfd(header(), file_bytes, all_seals | F_SEAL_FUTURE_WRITE).get(),
-                 "written");
-  auto const file = make_memfd(header());
+  expect_refused(make_memfd(header_, bytes_, all_seals | F_SEAL_WRITE).get(), "written");
+  expect_refused(make_memfd(header_, bytes_, all_seals | F_SEAL_FUTURE_WRITE).get(), "written");
+  auto const file = make_memfd(header_, bytes_);
   auto const path = "/proc/self/fd/" + std::to_string(file.get());
   unique_fd const read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_TRUE(read_only);
@@ -143,9 +161,9 @@ TEST_F(HostPoolFileTest, MemfdThatCannotBeWrittenIsRefused) {
 }
 
 TEST_F(HostPoolFileTest, AnotherPoolIsStale) {
-  auto other = header();
+  auto other = header_;
   other.id = uuid::random();
-  auto const file = make_memfd(other);
+  auto const file = make_memfd(other, bytes_);
   auto const before = test::footprint::now();
   EXPECT_TRUE(throws<stale_descriptor>([&] { host_pool::import_from(file.get(), id_); },
                                        "it is pool " + to_string(other.id), to_string(id_)));
