@@ -19,7 +19,8 @@ void expect_sharing_works(mpi::node_communicator& node) {
   stream work(node.device());
   host_memory_resource memory;
   buffer mine = memory.allocate(512, work);
-  for (int i = 0; i < 512; ++i) mine.as<unsigned char>()[i] = static_cast<unsigned char>(node.rank());
+  for (int i = 0; i < 512; ++i)
+    mine.as<unsigned char>()[i] = static_cast<unsigned char>(node.rank());
   auto const all = node.share_all(mine, work);
   for (int peer = 0; peer < node.size(); ++peer) {
     for (int i = 0; i < 512; ++i) {
@@ -186,8 +187,7 @@ TEST_F(NodeCommunicatorTest, SharingAMappedResourceIsRefused) {
   if (size_ == 1) return;
 
   int const peer = (rank_ + 1) % size_;
-  auto const mapped =
-      host_memory_resource::from_registry(all[peer].memory_resource().uuid());
+  auto const mapped = host_memory_resource::from_registry(all[peer].memory_resource().uuid());
   EXPECT_TRUE(throws<mapped_resource_error>([&] { node_->share(mapped); }, "another process",
                                             "share it from there"));
   node_->fence(*stream_);

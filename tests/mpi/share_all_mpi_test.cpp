@@ -192,8 +192,8 @@ TEST_F(ShareAllTest, ImportedPoolsStandInTheRegistryWhileTheyAreHeld) {
     }
     auto const mapped = host_memory_resource::from_registry(id);
     EXPECT_TRUE(mapped.is_mapped());
-    EXPECT_TRUE(throws<mapped_resource_error>([&] { mapped.allocate(1, *stream_); },
-                                              "another process"));
+    EXPECT_TRUE(
+        throws<mapped_resource_error>([&] { mapped.allocate(1, *stream_); }, "another process"));
   }
   node_->fence(*stream_);
 }
@@ -240,9 +240,8 @@ TEST_F(ShareAllTest, AnImportedBufferIsNotSharedFurther) {
   auto const all = share_pattern(memory, mine, [](int) { return std::size_t{64}; });
   if (size_ == 1) return;
 
-  EXPECT_TRUE(throws<not_shareable>(
-      [&] { node_->share_all(all[(rank_ + 1) % size_], *stream_); }, "another process",
-      "share it from there"));
+  EXPECT_TRUE(throws<not_shareable>([&] { node_->share_all(all[(rank_ + 1) % size_], *stream_); },
+                                    "another process", "share it from there"));
   node_->fence(*stream_);
 }
 

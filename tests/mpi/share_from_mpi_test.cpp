@@ -67,8 +67,8 @@ TEST_F(ShareFromTest, RanksThatPassDifferentRootsAreToldSo) {
   int const root = rank_ == size_ - 1 ? size_ - 1 : 0;
 
   EXPECT_TRUE(throws<invalid_argument>(
-      [&] { node_->share_from(rank_ == root ? &mine : nullptr, root, *stream_); },
-      "passed root", "the same root on every rank"));
+      [&] { node_->share_from(rank_ == root ? &mine : nullptr, root, *stream_); }, "passed root",
+      "the same root on every rank"));
   node_->fence(*stream_);
 }
 

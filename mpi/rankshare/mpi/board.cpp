@@ -84,10 +84,12 @@ board::board(std::shared_ptr<board_file> file, int local_rank, std::vector<board
       progressed_(progressed),
       leases_(std::make_shared<rankshare::detail::lease_table>(file_->layout().leases[local_rank],
                                                                lease_slots, file_)),
-      may_spin_(static_cast<int>(members_.size()) <= usable_cpus()) {}
+      may_spin_(static_cast<int>(members_.size()) <= usable_cpus()) {
+  layout().members[local_rank].board_fd.store(file_->fd(), std::memory_order_release);
+}
 
 std::uint64_t board::round_of(int local_rank) const noexcept {
-  return layout().arrival[local_rank].value.load(std::memory_order_acquire);
+  return layout().members[local_rank].arrival.load(std::memory_order_acquire);
 }
 
 bool board::is_complete() const noexcept {
@@ -117,7 +119,7 @@ void board::publish(contribution const& mine) {
 }
 
 void board::arrive() {
-  layout().arrival[local_rank_].value.store(round_, std::memory_order_release);
+  layout().members[local_rank_].arrival.store(round_, std::memory_order_release);
   auto const total = layout().arrived.value.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (total != round_ * members_.size()) return;
   layout().epoch.value.store(static_cast<std::uint32_t>(round_), std::memory_order_release);
@@ -281,6 +283,10 @@ void board::check_whole() const {
   if (!is_broken()) return;
   throw broken_communicator("using a node communicator that is broken: " + broken_text() +
                             "; make a new one from a communicator of the ranks that are left");
+}
+
+int board::board_fd_of(int local_rank) const noexcept {
+  return layout().members[local_rank].board_fd.load(std::memory_order_acquire);
 }
 
 rankshare::detail::lease_view board::view_of(int local_rank) const noexcept {

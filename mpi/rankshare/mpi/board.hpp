@@ -97,6 +97,11 @@ class RANKSHARE_EXPORT board {
     return local_rank != local_rank_ && file_->is_gone(local_rank);
   }
 
+  /// @return the number that a rank's descriptor of the board has there: never a pool's, and not to
+  /// be
+  ///         fetched, since closing the copy would drop this rank's own lock; untrusted
+  int board_fd_of(int local_rank) const noexcept;
+
   /// @return the leases this rank gives
   std::shared_ptr<rankshare::detail::lease_table> const& leases() const noexcept { return leases_; }
   /// @return the leases another rank gives

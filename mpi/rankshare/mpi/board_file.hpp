@@ -64,7 +64,11 @@ struct board_layout {
   std::int32_t broken_kind;
   char broken_text[500];
 
-  line64 arrival[max_board_ranks];        ///< by rank: the round it has come to
+  /// By rank.
+  struct alignas(64) {
+    std::atomic<std::uint64_t> arrival;  ///< the round it has come to
+    std::atomic<std::int32_t> board_fd;  ///< number of its descriptor of this file
+  } members[max_board_ranks];
   mailbox mailboxes[2][max_board_ranks];  ///< by parity and rank
   /// By rank: its leases. Never touched pages cost nothing.
   alignas(4096) rankshare::detail::lease_word leases[max_board_ranks][lease_slots];

@@ -95,10 +95,14 @@ void exchange::check_current(int local_rank, lease const& published, char const*
 exchange::known_pool& exchange::enter(int local_rank, pool_descriptor const& descriptor) {
   auto const& content = descriptor.content();
   check_sender(local_rank, content);
+  new_pools_.reserve(new_pools_.size() + 1);
   auto const [entry, is_new] =
       pools_.try_emplace(content.pool, known_pool{local_rank, content.lease, nullptr});
   auto& known = entry->second;
-  if (is_new) return known;
+  if (is_new) {
+    new_pools_.push_back(content.pool);
+    return known;
+  }
   if (known.local_rank != local_rank || known.published.slot != content.lease.slot ||
       known.published.generation != content.lease.generation) {
     throw invalid_descriptor(
@@ -119,6 +123,12 @@ std::shared_ptr<shared_pool> exchange::map_pool(int local_rank, pool_descriptor 
   if (known.pool != nullptr) return known.pool;
   auto const& content = descriptor.content();
   int const rank = state_->meeting().member(local_rank).rank;
+  if (content.fd == state_->meeting().board_fd_of(local_rank)) {
+    throw invalid_descriptor("importing pool " + to_string(content.pool) + ": file descriptor " +
+                             std::to_string(content.fd) + " of rank " + std::to_string(rank) +
+                             " is the board of a node communicator, not a pool; send the "
+                             "descriptor as its owner made it");
+  }
   known.pool = rankshare::detail::registry::find_or_import(
       content.pool, device_of(content), content.kind, [&] {
         auto const& owner = state_->record(rank);
@@ -148,12 +158,18 @@ buffer exchange::import_buffer(int local_rank, std::vector<std::byte> const& rec
   return mapped;
 }
 
-void exchange::drop_closed_pools() {
+void exchange::begin() {
+  new_pools_.clear();
   for (auto entry = pools_.begin(); entry != pools_.end();) {
     auto const& known = entry->second;
     bool const current = state_->meeting().view_of(known.local_rank).is_current(known.published);
     entry = current ? std::next(entry) : pools_.erase(entry);
   }
+}
+
+void exchange::undo() noexcept {
+  for (auto const& id : new_pools_) pools_.erase(id);
+  new_pools_.clear();
 }
 
 }  // namespace rankshare::mpi::detail

@@ -52,8 +52,11 @@ class RANKSHARE_EXPORT exchange {
   /// @throws not_supported, system_error if the pool cannot be fetched
   buffer import_buffer(int local_rank, std::vector<std::byte> const& record, stream_ref stream);
 
-  /// Lets go of pools whose owners have closed them.
-  void drop_closed_pools();
+  /// Begins an operation: lets go of pools whose owners have closed them.
+  void begin();
+
+  /// Lets go of pools that became known since `begin`: the operation failed on some rank.
+  void undo() noexcept;
 
  private:
   struct known_pool {
@@ -72,6 +75,7 @@ class RANKSHARE_EXPORT exchange {
   std::shared_ptr<communicator_state> state_;
   fd_transport transport_;
   std::unordered_map<uuid, known_pool> pools_;
+  std::vector<uuid> new_pools_;  // known since `begin`
 };
 
 }  // namespace rankshare::mpi::detail

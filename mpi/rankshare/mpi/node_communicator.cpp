@@ -140,10 +140,15 @@ void node_communicator::implementation::collective(operation called, Local const
   constexpr char doing[] = "calling a collective of a node communicator";
   detail::require_active_mpi(doing);
   state->check_attached(doing);
-  detail::agree(meeting(), called, longest, [&]() -> std::vector<std::byte> {
-    detail::require_mpi_thread(doing);
-    return local();
-  });
+  try {
+    detail::agree(meeting(), called, longest, [&]() -> std::vector<std::byte> {
+      detail::require_mpi_thread(doing);
+      return local();
+    });
+  } catch (...) {
+    traffic.undo();
+    throw;
+  }
 }
 
 void node_communicator::implementation::wait_for(stream_ref stream) const {
@@ -167,7 +172,7 @@ std::vector<std::byte> node_communicator::implementation::announce(buffer const&
 void node_communicator::share(pool_memory_resource const& resource) {
   auto& me = self("sharing a resource");
   detail::collective_guard const guard(*me.state, operation::share);
-  me.traffic.drop_closed_pools();
+  me.traffic.begin();
   me.collective(operation::share, [&] { return me.traffic.publish(resource); });
   std::vector<std::vector<std::byte>> records;
   for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
@@ -185,7 +190,7 @@ void node_communicator::share(pool_memory_resource const& resource) {
 peer_buffers node_communicator::share_all(buffer const& mine, stream_ref stream) {
   auto& me = self("sharing a buffer");
   detail::collective_guard const guard(*me.state, operation::share_all);
-  me.traffic.drop_closed_pools();
+  me.traffic.begin();
   me.collective(operation::share_all, [&] { return me.announce(mine, stream); });
   std::vector<buffer> buffers(static_cast<std::size_t>(me.state->size()));
   std::vector<bool> reachable(buffers.size(), false);
@@ -210,7 +215,7 @@ peer_buffers node_communicator::share_all(buffer const& mine, stream_ref stream)
 buffer node_communicator::share_from(buffer const* mine, int root, stream_ref stream) {
   auto& me = self("sharing a buffer");
   detail::collective_guard const guard(*me.state, operation::share_from);
-  me.traffic.drop_closed_pools();
+  me.traffic.begin();
   int const local_root = me.local_rank_of(root);
   // Every record begins with the root, so that ranks that disagree are told so.
   me.collective(operation::share_from, [&] {
@@ -259,7 +264,7 @@ buffer node_communicator::share_from(buffer const* mine, int root, stream_ref st
 void node_communicator::fence(stream_ref stream) {
   auto& me = self("fencing");
   detail::collective_guard const guard(*me.state, operation::fence);
-  me.traffic.drop_closed_pools();
+  me.traffic.begin();
   me.collective(operation::fence, [&] {
     me.wait_for(stream);
     return std::vector<std::byte>();
