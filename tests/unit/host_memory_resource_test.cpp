@@ -5,14 +5,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <cstring>
+#include <exception>
 #include <string>
 
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/memory_limits.hpp>
 #include <support/checked_host.hpp>
+#include <support/fd_limit.hpp>
 #include <support/throws.hpp>
 
 namespace rankshare {
@@ -58,18 +58,13 @@ TEST_F(HostMemoryResourceTest, TooLargeAMaxSizeIsRefused) {
 }
 
 TEST_F(HostMemoryResourceTest, NoFileDescriptorsLeftIsAnErrorThatNamesTheRemedy) {
-  rlimit former{};
-  ::getrlimit(RLIMIT_NOFILE, &former);
-  // None is left, then one: the pool needs two.
-  unique_fd const next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  for (int const left : {0, 1}) {
-    rlimit const few{static_cast<rlim_t>(next.get() + 1 + left), former.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &few);
-    auto const result =
-        throws<rankshare::system_error>([] { host_memory_resource({1 << 20}); }, "ulimit -n");
-    ::setrlimit(RLIMIT_NOFILE, &former);
-    EXPECT_TRUE(result) << left;
+  for (int const left : {0, 1}) {  // the pool needs two
+    auto const thrown = test::run_with_fds_left(left, [] { host_memory_resource({1 << 20}); });
+    ASSERT_NE(thrown, nullptr) << left;
+    EXPECT_TRUE(
+        throws<rankshare::system_error>([&] { std::rethrow_exception(thrown); }, "ulimit -n"));
   }
+  EXPECT_EQ(test::run_with_fds_left(2, [] { host_memory_resource({1 << 20}); }), nullptr);
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <exception>
 #include <utility>
 
 #include <rankshare/base/error.hpp>
+#include <support/fd_limit.hpp>
 #include <support/leftovers.hpp>
 #include <support/throws.hpp>
 
@@ -97,14 +97,10 @@ TEST(UniqueFdTest, DuplicateOfWhatIsNotOpenIsAnError) {
 TEST(UniqueFdTest, NoDescriptorsLeftIsAnErrorThatNamesTheRemedy) {
   auto const owner = open_something();
   auto const before = test::footprint::now();
-  rlimit former{};
-  ::getrlimit(RLIMIT_NOFILE, &former);
-  rlimit const none{static_cast<rlim_t>(owner.get()), former.rlim_max};
-  ::setrlimit(RLIMIT_NOFILE, &none);
-  auto const result =
-      throws<rankshare::system_error>([&] { (void)owner.duplicate(); }, "ulimit -n");
-  ::setrlimit(RLIMIT_NOFILE, &former);
-  EXPECT_TRUE(result);
+  auto const thrown = test::run_with_fds_left(0, [&] { (void)owner.duplicate(); });
+  ASSERT_NE(thrown, nullptr);
+  EXPECT_TRUE(
+      throws<rankshare::system_error>([&] { std::rethrow_exception(thrown); }, "ulimit -n"));
   EXPECT_TRUE(test::nothing_left_since(before));
 }
 
