@@ -2,6 +2,8 @@
 #include <rankshare/ipc/lease_table.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <memory>
 #include <set>
@@ -18,6 +20,10 @@ namespace {
 class LeaseTableTest : public testing::Test {
  protected:
   static constexpr std::uint32_t slots = 64;
+
+  bool throws_in_child() {
+    return bool(test::throws<not_shareable>([&] { table_.publish(); }, "forked from"));
+  }
 
   std::vector<lease_word> words_ = std::vector<lease_word>(slots);
   lease_table table_{words_.data(), slots, nullptr};
@@ -94,6 +100,19 @@ TEST_F(LeaseTableTest, BelievesNothingThatOthersWrite) {
   auto const next = table_.publish();
   EXPECT_EQ(next.slot, held.slot);
   EXPECT_TRUE(view_.is_current(next));
+}
+
+TEST_F(LeaseTableTest, ForkedChildEndsNoLease) {
+  auto const held = table_.publish();
+  pid_t const child = ::fork();
+  if (child == 0) {
+    table_.retire(held);
+    ::_exit(view_.is_current(held) && throws_in_child() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(view_.is_current(held));
 }
 
 TEST_F(LeaseTableTest, SeveralThreadsNeverShareALease) {

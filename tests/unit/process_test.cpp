@@ -36,6 +36,17 @@ class ended_child {
   pid_t pid_;
 };
 
+TEST(ProcessTest, ForkedChildIsOfAnotherGeneration) {
+  auto const own = fork_generation();
+  EXPECT_EQ(fork_generation(), own);
+  pid_t const child = ::fork();
+  if (child == 0) ::_exit(fork_generation() == own ? 1 : 0);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(fork_generation(), own);
+}
+
 TEST(ProcessTest, StartTimeIsTheSameAtEachCall) {
   auto const first = process_start_time(::getpid());
   EXPECT_GT(first, 0U);

@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -34,6 +36,13 @@ std::string status_value(std::string const& key) {
 
 std::string name_of(pid_t pid) { return "process " + std::to_string(pid); }
 
+bool has_seccomp_filter() { return status_value("Seccomp:").find('2') != std::string::npos; }
+
+std::string filter_forbids(char const* api) {
+  return std::string("a seccomp filter forbids it; in a container allow ") + api +
+         ", for Docker by --cap-add=SYS_PTRACE";
+}
+
 // The kernel answers EPERM for several reasons; the likeliest that this process can see comes
 // first.
 std::string why_not_permitted(pid_t pid) {
@@ -48,10 +57,7 @@ std::string why_not_permitted(pid_t pid) {
     return "Yama forbids it (kernel.yama.ptrace_scope=" + yama +
            "); set it to 0, or give the ranks CAP_SYS_PTRACE";
   }
-  if (status_value("Seccomp:").find('2') != std::string::npos) {
-    return "a seccomp filter forbids it; in a container allow pidfd_getfd, for Docker by "
-           "--cap-add=SYS_PTRACE";
-  }
+  if (has_seccomp_filter()) return filter_forbids("pidfd_getfd");
   return "the kernel or a security module forbids tracing it; give the ranks CAP_SYS_PTRACE";
 }
 
@@ -62,7 +68,16 @@ std::string why_not_permitted(pid_t pid) {
                       api);
 }
 
+std::atomic<std::uint64_t> generation{0};
+
 }  // namespace
+
+std::uint64_t fork_generation() noexcept {
+  static int const watched = ::pthread_atfork(
+      nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(watched);  // it fails for want of memory only; a child is no different then
+  return generation.load(std::memory_order_relaxed);
+}
 
 std::uint64_t process_start_time(pid_t pid) {
   std::string const line = first_line("/proc/" + std::to_string(pid) + "/stat");
@@ -100,6 +115,11 @@ unique_fd open_pidfd(pid_t pid) {
     case EMFILE:
     case ENFILE:
       throw system_error(errnum, what + "no file descriptors are left; raise ulimit -n",
+                         "pidfd_open");
+    case EPERM:
+      throw system_error(errnum,
+                         what + (has_seccomp_filter() ? filter_forbids("pidfd_open")
+                                                      : "a security module forbids it"),
                          "pidfd_open");
     default:
       throw system_error(errnum, what + "the kernel refused", "pidfd_open");

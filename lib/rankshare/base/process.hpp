@@ -12,6 +12,14 @@
 
 namespace rankshare {
 
+/// Tells a forked child from its parent: what shares memory with other processes remembers the
+/// number, and is inert where it is another one.
+///
+/// @return a number that is larger in a forked child than in its parent
+/// @par Source
+/// pthread_atfork(3).
+RANKSHARE_EXPORT std::uint64_t fork_generation() noexcept;
+
 /// @return the time at which process `pid` started, in clock ticks since boot; together with the
 /// pid
 ///         it names a process for as long as the machine runs. 0 if there is no such process.
@@ -26,7 +34,8 @@ RANKSHARE_EXPORT std::string process_state(pid_t pid);
 /// readable when the process has ended.
 ///
 /// @throws not_supported if the kernel is older than Linux 5.3
-/// @throws system_error  ESRCH: no such process; EMFILE: no descriptors left
+/// @throws system_error  ESRCH: no such process; EMFILE: no descriptors left; EPERM: it is
+/// forbidden
 /// @par Source
 /// pidfd_open(2).
 RANKSHARE_EXPORT unique_fd open_pidfd(pid_t pid);

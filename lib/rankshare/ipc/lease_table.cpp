@@ -4,14 +4,20 @@
 #include <string>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/base/process.hpp>
 
 namespace rankshare::detail {
 
 lease_table::lease_table(lease_word* words, std::uint32_t slots, std::shared_ptr<void> mapping)
-    : words_(words), slots_(slots), mapping_(std::move(mapping)) {}
+    : words_(words), slots_(slots), mapping_(std::move(mapping)), made_in_(fork_generation()) {}
 
 // A slot's generation is odd while it is published and even otherwise, and only ever grows.
 lease lease_table::publish() {
+  if (fork_generation() != made_in_) {
+    throw not_shareable(
+        "sharing memory: the node communicator belongs to the process that this one was forked "
+        "from; share from that process");
+  }
   std::lock_guard const lock(mutex_);
   if (free_slots_.empty()) {
     if (generations_.size() == slots_) {
@@ -31,6 +37,7 @@ lease lease_table::publish() {
 }
 
 void lease_table::retire(lease const& ended) noexcept {
+  if (fork_generation() != made_in_) return;  // the parent still shares it
   std::lock_guard const lock(mutex_);
   if (ended.slot >= generations_.size() || generations_[ended.slot] != ended.generation) return;
   // Sequentially consistent: the memory is freed only after every importer can see this.

@@ -30,7 +30,7 @@ namespace detail {
 using lease_word = std::atomic<std::uint64_t>;
 static_assert(lease_word::is_always_lock_free);
 
-/// The exporter's side: gives out leases and takes them back.
+/// The exporter's side: gives out leases and takes them back. Inert in a forked child.
 ///
 /// @par Thread safety
 /// Every function may be called from any thread.
@@ -42,7 +42,7 @@ class RANKSHARE_EXPORT lease_table {
   lease_table(lease_word* words, std::uint32_t slots, std::shared_ptr<void> mapping);
 
   /// @return a lease that is current until it is retired
-  /// @throws not_shareable if every slot is in use
+  /// @throws not_shareable if every slot is in use, or in a forked child
   lease publish();
 
   /// Ends a lease: every descriptor that carries it is stale from now on.
@@ -55,6 +55,7 @@ class RANKSHARE_EXPORT lease_table {
   lease_word* words_;
   std::uint32_t slots_;
   std::shared_ptr<void> mapping_;
+  std::uint64_t made_in_;  // fork_generation()
   mutable std::mutex mutex_;
   // The truth; the shared words are a copy for others, which they may have spoilt.
   std::vector<std::uint64_t> generations_;
