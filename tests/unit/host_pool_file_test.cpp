@@ -14,7 +14,8 @@
 #include <string>
 
 #include <rankshare/base/error.hpp>
-#include <rankshare/driver/host_pool.hpp>
+#include <rankshare/driver/imported_host_pool.hpp>
+#include <rankshare/driver/owned_host_pool.hpp>
 #include <support/leftovers.hpp>
 #include <support/throws.hpp>
 
@@ -48,9 +49,9 @@ class HostPoolFileTest : public testing::Test {
   void expect_refused(int fd, std::string const& why) const {
     auto const before = test::footprint::now();
     auto const number = "file descriptor " + std::to_string(fd);
-    EXPECT_TRUE(throws<invalid_descriptor>([&] { host_pool::import_from(fd, uuid{}); }, number, why,
+    EXPECT_TRUE(throws<invalid_descriptor>([&] { imported_host_pool(fd, uuid{}); }, number, why,
                                            "pass the fd of an allocation handle"));
-    EXPECT_TRUE(throws<stale_descriptor>([&] { host_pool::import_from(fd, id_); }, number, why,
+    EXPECT_TRUE(throws<stale_descriptor>([&] { imported_host_pool(fd, id_); }, number, why,
                                          "its owner has closed pool " + to_string(id_)));
     EXPECT_TRUE(test::nothing_left_since(before));
   }
@@ -60,7 +61,7 @@ class HostPoolFileTest : public testing::Test {
     pool_properties properties;
     properties.max_size = 4096;
     properties.id = id_;
-    auto const real = host_pool::create(properties)->export_handle();
+    auto const real = owned_host_pool(properties).export_handle();
     ASSERT_EQ(::pread(real.get(), &header_, sizeof header_, 0),
               static_cast<ssize_t>(sizeof header_));
     ASSERT_EQ(header_.id, id_);
@@ -77,7 +78,7 @@ class HostPoolFileTest : public testing::Test {
 
 TEST_F(HostPoolFileTest, ForgeryWithEverythingRightIsAPool) {
   auto const file = make_memfd(header_, bytes_);
-  EXPECT_NE(host_pool::import_from(file.get(), id_), nullptr);
+  EXPECT_NO_THROW(imported_host_pool(file.get(), id_));
 }
 
 TEST_F(HostPoolFileTest, ClosedNumberIsRefused) {
@@ -98,8 +99,8 @@ TEST_F(HostPoolFileTest, PlainFileIsRefused) {
   ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(bytes_)), 0);
   // On tmpfs a file has seals, and they forbid any further one.
   auto const before = test::footprint::now();
-  EXPECT_TRUE(throws<invalid_descriptor>([&] { host_pool::import_from(file.get(), uuid{}); }));
-  EXPECT_TRUE(throws<stale_descriptor>([&] { host_pool::import_from(file.get(), id_); }));
+  EXPECT_TRUE(throws<invalid_descriptor>([&] { imported_host_pool(file.get(), uuid{}); }));
+  EXPECT_TRUE(throws<stale_descriptor>([&] { imported_host_pool(file.get(), id_); }));
   EXPECT_TRUE(test::nothing_left_since(before));
 }
 
@@ -165,7 +166,7 @@ TEST_F(HostPoolFileTest, AnotherPoolIsStale) {
   other.id = uuid::random();
   auto const file = make_memfd(other, bytes_);
   auto const before = test::footprint::now();
-  EXPECT_TRUE(throws<stale_descriptor>([&] { host_pool::import_from(file.get(), id_); },
+  EXPECT_TRUE(throws<stale_descriptor>([&] { imported_host_pool(file.get(), id_); },
                                        "it is pool " + to_string(other.id), to_string(id_)));
   EXPECT_TRUE(test::nothing_left_since(before));
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankshare/driver/host_pool.hpp>
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -8,12 +6,18 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/memory_limits.hpp>
+#include <rankshare/driver/host_pool.hpp>
+#include <rankshare/driver/host_pool_file.hpp>
+#include <rankshare/driver/imported_host_pool.hpp>
+#include <rankshare/driver/owned_host_pool.hpp>
 #include <support/leftovers.hpp>
 #include <support/throws.hpp>
 
@@ -29,7 +33,7 @@ std::unique_ptr<host_pool> make_pool(std::size_t max_size, uuid const& id = uuid
   pool_properties properties;
   properties.max_size = max_size;
   properties.id = id;
-  return host_pool::create(properties);
+  return std::make_unique<owned_host_pool>(properties);
 }
 
 std::byte* at(device_pointer address) { return reinterpret_cast<std::byte*>(address); }
@@ -55,7 +59,7 @@ TEST_F(HostPoolTest, AllocationsAreWholePagesThatDoNotOverlap) {
   auto const pool = make_pool(mib);
   auto const first = pool->allocate(1);
   auto const second = pool->allocate(4097);
-  EXPECT_EQ(first % host_pool::granularity, 0U);
+  EXPECT_EQ(first % host_page_bytes, 0U);
   EXPECT_EQ(pool->range_size(first), 4 * kib);
   EXPECT_EQ(pool->range_size(second), 8 * kib);
   std::memset(at(first), 1, 4 * kib);
@@ -134,7 +138,8 @@ class HostPoolImportTest : public HostPoolTest {
  protected:
   uuid const id_ = uuid::random();
   std::unique_ptr<host_pool> owner_ = make_pool(mib, id_);
-  std::unique_ptr<host_pool> importer_ = host_pool::import_from(owner_->export_handle().get(), id_);
+  std::unique_ptr<host_pool> importer_ =
+      std::make_unique<imported_host_pool>(owner_->export_handle().get(), id_);
 
   void TearDown() override {
     importer_.reset();
@@ -180,10 +185,62 @@ TEST_F(HostPoolImportTest, FreedAllocationIsStale) {
 TEST_F(HostPoolImportTest, ImporterNeitherAllocatesNorExports) {
   EXPECT_TRUE(throws<invalid_argument>([&] { importer_->allocate(1); }, "allocating 1 bytes",
                                        "imported the pool", "only its owner"));
-  EXPECT_TRUE(throws<invalid_argument>([&] { (void)importer_->export_handle(); }, "imported it"));
+  EXPECT_TRUE(
+      throws<invalid_argument>([&] { (void)importer_->export_handle(); }, "imported the pool"));
   auto const own = owner_->allocate(1);
   auto const seen = importer_->import_pointer(owner_->export_pointer(own));
   EXPECT_TRUE(throws<invalid_argument>([&] { importer_->export_pointer(seen); }, "exporting"));
+}
+
+// Bytes of address space that mappings of pools take.
+std::size_t mapped_pool_bytes() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t total = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("rankshare-pool") == std::string::npos) continue;
+    auto const dash = line.find('-');
+    total += std::stoull(line.substr(dash + 1), nullptr, 16) - std::stoull(line, nullptr, 16);
+  }
+  return total;
+}
+
+TEST_F(HostPoolTest, ImportersMapWhatTheyNeedAndAddressesStay) {
+  uuid const id = uuid::random();
+  auto const owner = make_pool(1024 * mib, id);
+  auto const before = mapped_pool_bytes();
+  imported_host_pool importer(owner->export_handle().get(), id);
+  auto const mapped = [&] { return mapped_pool_bytes() - before; };
+  auto const small = owner->allocate(kib);
+  auto const large = owner->allocate(100 * mib);
+  auto const far = owner->allocate(kib);
+  *at(small) = std::byte{1};
+  *at(large) = std::byte{2};
+  *at(far) = std::byte{3};
+
+  auto const near_seen = importer.import_pointer(owner->export_pointer(small));
+  EXPECT_EQ(mapped(), 64 * mib);
+  auto const far_seen = importer.import_pointer(owner->export_pointer(far));
+  auto const large_seen = importer.import_pointer(owner->export_pointer(large));
+
+  EXPECT_EQ(mapped(), (64 + 128) * mib);
+  EXPECT_EQ(*at(near_seen), std::byte{1});
+  EXPECT_EQ(*at(large_seen), std::byte{2});
+  EXPECT_EQ(*at(far_seen), std::byte{3});
+  EXPECT_EQ(importer.range_size(large_seen), 100 * mib);
+  *at(far_seen) = std::byte{4};
+  EXPECT_EQ(*at(far), std::byte{4});
+}
+
+TEST_F(HostPoolTest, MoreExportsThanTheFirstPageHoldsAreSeenByImporters) {
+  uuid const id = uuid::random();
+  auto const owner = make_pool(16 * mib, id);
+  imported_host_pool importer(owner->export_handle().get(), id);
+  for (int i = 0; i < 300; ++i) {
+    auto const made = owner->allocate(1);
+    *at(made) = static_cast<std::byte>(i);
+    auto const seen = importer.import_pointer(owner->export_pointer(made));
+    ASSERT_EQ(*at(seen), static_cast<std::byte>(i));
+  }
 }
 
 TEST_F(HostPoolImportTest, ImporterFreesOnlyWhatItImported) {

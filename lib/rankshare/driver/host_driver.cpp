@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include <rankshare/base/error.hpp>
-#include <rankshare/driver/host_pool.hpp>
+#include <rankshare/driver/imported_host_pool.hpp>
+#include <rankshare/driver/owned_host_pool.hpp>
 
 namespace rankshare {
 namespace {
@@ -48,13 +49,13 @@ CUmemPoolHandle_st* host_driver::mem_pool_create(pool_properties const& properti
         "making a pool: the host driver serves host memory only; choose a device "
         "that is a GPU for device or pinned memory");
   }
-  return to_handle(host_pool::create(properties));
+  return to_handle(std::make_unique<detail::owned_host_pool>(properties));
 }
 
 void host_driver::mem_pool_destroy(CUmemPoolHandle_st* pool) { delete from(pool); }
 
 std::size_t host_driver::mem_pool_granularity(CUmemPoolHandle_st*) {
-  return host_pool::granularity;
+  return detail::host_page_bytes;
 }
 
 unique_fd host_driver::mem_pool_export_to_shareable_handle(CUmemPoolHandle_st* pool) {
@@ -68,7 +69,7 @@ CUmemPoolHandle_st* host_driver::mem_pool_import_from_shareable_handle(int fd, m
         "importing a pool: the host driver serves host memory only, and the "
         "descriptor names another kind");
   }
-  return to_handle(host_pool::import_from(fd, expected));
+  return to_handle(std::make_unique<detail::imported_host_pool>(fd, expected));
 }
 
 device_pointer host_driver::mem_alloc_from_pool_async(CUmemPoolHandle_st* pool, std::size_t bytes,
