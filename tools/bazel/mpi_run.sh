@@ -47,8 +47,19 @@ if [[ $version == *'Open MPI'* || $version == *OpenRTE* ]]; then
   if ((EUID == 0)); then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   fi
+  # Open MPI names its shared files by pid, and in sandboxes with PID namespaces of their own two jobs at a time have
+  # the same. So each job has a folder for them.
+  base=/dev/shm
+  if [[ ! -w $base ]]; then
+    base=${TMPDIR:-/tmp}
+  fi
+  private=$(mktemp -d "$base/rankshare-mpi.XXXXXX")
+  trap 'rm -rf "$private"' EXIT
+  export OMPI_MCA_btl_vader_backing_directory=$private OMPI_MCA_orte_tmpdir_base=$private
   # Through PATH, not by its full name: that would stand for --prefix.
-  exec mpirun --oversubscribe --timeout "$seconds" -n "$ranks" "${extra[@]}" "$@"
+  status=0
+  mpirun --oversubscribe --timeout "$seconds" -n "$ranks" "${extra[@]}" "$@" || status=$?
+  exit "$status"
 fi
 export MPIEXEC_TIMEOUT=$seconds
 exec mpirun -n "$ranks" "${extra[@]}" "$@"
