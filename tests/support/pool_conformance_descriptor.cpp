@@ -17,7 +17,6 @@ namespace {
 using bytes_type = buffer_descriptor::bytes_type;
 
 // Where things are in a descriptor of version 1.
-constexpr std::size_t body_begin = 16;
 constexpr std::size_t kind_at = 68;
 constexpr std::size_t payload_begin = 80;
 

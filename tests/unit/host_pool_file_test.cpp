@@ -146,7 +146,7 @@ TEST_F(HostPoolFileTest, MemfdThatClaimsAnotherLengthIsRefused) {
 }
 
 TEST_F(HostPoolFileTest, MemfdThatIsTooShortForAHeaderIsRefused) {
-  for (std::size_t const bytes : {0, 1, 63}) {
+  for (std::size_t const bytes : {0U, 1U, 63U}) {
     expect_refused(make_memfd(header_, bytes).get(), "no host pool");
   }
 }
