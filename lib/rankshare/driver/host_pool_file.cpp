@@ -56,15 +56,29 @@ char const* why_no_pool(int fd, header& found) {
   return nullptr;
 }
 
+[[noreturn]] void throw_no_memfd(int errnum) {
+  std::string const doing = "making a host pool: ";
+  switch (errnum) {
+    case ENOSYS:
+      throw not_supported(doing +
+                              "this kernel has no memfd_create (ENOSYS), which came with Linux "
+                              "3.17; use a newer kernel, or a container runtime that lets the call "
+                              "through",
+                          "memfd_create");
+    case EMFILE:
+    case ENFILE:
+      throw system_error(errnum, doing + "no file descriptors are left; raise ulimit -n",
+                         "memfd_create");
+    default:
+      throw system_error(errnum, doing + "the kernel refused a memfd", "memfd_create");
+  }
+}
+
 }  // namespace
 
 unique_fd make_host_pool_file(host_pool_layout const& layout) {
   unique_fd file(::memfd_create("rankshare-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) {
-    throw system_error(errno,
-                       "making a host pool: no memfd; raise the limit of open files (ulimit -n)",
-                       "memfd_create");
-  }
+  if (!file) throw_no_memfd(errno);
   if (::ftruncate(file.get(), static_cast<off_t>(layout.file_bytes())) != 0) {
     throw system_error(errno,
                        "making a host pool of " + std::to_string(layout.memory) +

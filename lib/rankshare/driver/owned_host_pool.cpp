@@ -8,6 +8,7 @@
 
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/memory_limits.hpp>
+#include <rankshare/base/process.hpp>
 
 namespace rankshare::detail {
 namespace {
@@ -30,6 +31,7 @@ owned_host_pool::owned_host_pool(pool_properties const& properties)
     : layout_(layout_for(properties.max_size)),
       file_(make_host_pool_file(layout_)),
       base_(map_host_pool_file(file_.get(), 0, layout_.file_bytes(), "making a host pool")),
+      made_in_(fork_generation()),
       blocks_(layout_.pages()) {
   write_host_pool_head(*reinterpret_cast<host_pool_head*>(base_), layout_, properties.id);
 }
@@ -66,7 +68,15 @@ void owned_host_pool::check_available(std::size_t rise, std::size_t bytes) {
                       bytes);
 }
 
+void owned_host_pool::check_not_inherited(char const* doing) const {
+  if (fork_generation() == made_in_) return;
+  throw invalid_argument(std::string(doing) +
+                         " host memory: the pool belongs to the process that this one was forked "
+                         "from; make a resource of its own");
+}
+
 device_pointer owned_host_pool::allocate(std::size_t bytes) {
+  check_not_inherited("allocating");
   if (bytes > layout_.memory) refuse(bytes);
   std::size_t const pages = (bytes + host_page_bytes - 1) / host_page_bytes;
   std::lock_guard const lock(mutex_);
@@ -95,6 +105,7 @@ host_block_map::block owned_host_pool::block_at(device_pointer pointer, char con
 }
 
 void owned_host_pool::free(device_pointer pointer) {
+  if (fork_generation() != made_in_) return;  // it is still the parent's
   std::lock_guard const lock(mutex_);
   auto const first = block_at(pointer, "freeing").first;
   if (!exported_.empty()) {
@@ -124,6 +135,7 @@ std::uint32_t owned_host_pool::new_slot() {
 }
 
 pointer_payload owned_host_pool::export_pointer(device_pointer pointer) {
+  check_not_inherited("exporting");
   std::lock_guard const lock(mutex_);
   auto const block = block_at(pointer, "exporting");
   auto entry = exported_.find(block.first);

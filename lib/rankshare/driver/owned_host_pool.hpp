@@ -15,7 +15,7 @@
 
 namespace rankshare::detail {
 
-/// The owner's side of a host pool.
+/// The owner's side of a host pool. Inert in a forked child.
 class owned_host_pool final : public host_pool {
  public:
   /// Makes a new pool.
@@ -38,6 +38,7 @@ class owned_host_pool final : public host_pool {
     std::uint64_t serial;
   };
 
+  void check_not_inherited(char const* doing) const;
   host_export_record& record(std::uint32_t slot) const;
   std::byte* data() const noexcept { return base_ + host_pool_layout::memory_offset; }
   host_block_map::block block_at(device_pointer pointer, char const* doing) const;
@@ -48,6 +49,7 @@ class owned_host_pool final : public host_pool {
   host_pool_layout layout_;
   unique_fd file_;
   std::byte* base_;
+  std::uint64_t made_in_;  // fork_generation()
   mutable std::mutex mutex_;
   host_block_map blocks_;
   std::unordered_map<host_block_map::page, exported_block> exported_;
