@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -86,7 +87,7 @@ class PoolConformanceTest : public testing::TestWithParam<pool_under_test> {
 class CheckedPoolConformanceTest : public PoolConformanceTest {
  protected:
   /// Does `operation` again and again, while its first, second, ... call of the driver fails; each
-  /// time it must throw, and leave nothing behind.
+  /// time it must throw, and leave nothing behind. What it returns is closed without any failure.
   /// @return number of calls that were made to fail
   template <class Operation>
   std::size_t fail_each_call(Operation const& operation);
@@ -97,8 +98,10 @@ std::size_t CheckedPoolConformanceTest::fail_each_call(Operation const& operatio
   for (std::size_t nth = 1;; ++nth) {
     auto const before = footprint_now();
     checked_.fail_call(call_counter::any_call, nth, [] { throw not_supported("planted"); });
-    auto const result = throws<not_supported>(operation, "planted");
+    std::optional<decltype(operation())> made;
+    auto const result = throws<not_supported>([&] { made.emplace(operation()); }, "planted");
     bool const was_not_reached = checked_.cancel_failure();
+    made.reset();
     EXPECT_TRUE(nothing_left_since(before)) << "after the failure of call " << nth;
     if (was_not_reached) return nth - 1;
     EXPECT_TRUE(result) << "call " << nth;

@@ -129,7 +129,8 @@ TEST_P(CheckedPoolConformanceTest, ImportOfABufferTakesTwoCallsOnce) {
   EXPECT_EQ(checked_.total_calls(), 2U);
   second.close();
   EXPECT_EQ(checked_.calls("mem_free_async"), 1U);
-  EXPECT_EQ(checked_.total_calls(), 3U);
+  EXPECT_EQ(checked_.calls("stream_query"), 1U);
+  EXPECT_EQ(checked_.total_calls(), 4U);
 }
 
 TEST_P(CheckedPoolConformanceTest, FurtherBuffersOfAPoolTakeNoPoolImport) {
@@ -154,16 +155,16 @@ TEST_P(CheckedPoolConformanceTest, FillTakesOneCall) {
 }
 
 TEST_P(CheckedPoolConformanceTest, FailedMakingLeavesNothing) {
-  EXPECT_EQ(fail_each_call([&] { make(); }), 3U);
+  EXPECT_EQ(fail_each_call([&] { return make(); }), 3U);
 }
 
 TEST_P(CheckedPoolConformanceTest, FailedAllocationLeavesNothing) {
   auto const memory = make();
-  EXPECT_EQ(fail_each_call([&] { memory.allocate(100, order()); }), 2U);
+  EXPECT_EQ(fail_each_call([&] { return memory.allocate(100, order()); }), 2U);
   checked_.fail_call("stream_create", 1);
   EXPECT_TRUE(throws<out_of_memory>([&] { memory.allocate(100); }, "stream_create"));
   memory.allocate(1);  // makes the stream, which stays with the pool
-  EXPECT_EQ(fail_each_call([&] { memory.allocate(100); }), 3U);
+  EXPECT_EQ(fail_each_call([&] { return memory.allocate(100); }), 3U);
 }
 
 TEST_P(CheckedPoolConformanceTest, FailedExportLeavesNothing) {
@@ -171,7 +172,12 @@ TEST_P(CheckedPoolConformanceTest, FailedExportLeavesNothing) {
   auto const mine = memory.allocate(100, order());
   checked_.fail_call("mem_pool_export_pointer", 1);
   EXPECT_TRUE(throws<out_of_memory>([&] { (void)mine.ipc_descriptor(); }));
-  EXPECT_EQ(fail_each_call([&] { (void)memory.allocate(100, order()).ipc_descriptor(); }), 3U);
+  auto const allocate_and_export = [&] {
+    auto made = memory.allocate(100, order());
+    (void)made.ipc_descriptor();
+    return made;
+  };
+  EXPECT_EQ(fail_each_call(allocate_and_export), 3U);
   EXPECT_EQ(mine.ipc_descriptor().size(), 100U);
 }
 
@@ -179,12 +185,12 @@ TEST_P(CheckedPoolConformanceTest, FailedImportLeavesNothing) {
   auto const memory = make();
   auto const mine = memory.allocate(100, order());
   (void)mine.ipc_descriptor();
-  EXPECT_EQ(fail_each_call([&] { import(memory); }), 2U);
-  EXPECT_EQ(fail_each_call([&] { import_buffer(import(memory), mine); }), 4U);
+  EXPECT_EQ(fail_each_call([&] { return import(memory); }), 2U);
+  EXPECT_EQ(fail_each_call([&] { return import_buffer(import(memory), mine); }), 4U);
   auto const mapped = import(memory);
-  EXPECT_EQ(fail_each_call([&] { import_buffer(mapped, mine); }), 2U);
+  EXPECT_EQ(fail_each_call([&] { return import_buffer(mapped, mine); }), 2U);
   auto const seen = import_buffer(mapped, mine);
-  EXPECT_EQ(fail_each_call([&] { import_buffer(mapped, mine); }), 0U);
+  EXPECT_EQ(fail_each_call([&] { return import_buffer(mapped, mine); }), 0U);
 }
 
 TEST_P(CheckedPoolConformanceTest, CapturingStreamIsRefused) {
@@ -221,6 +227,23 @@ TEST_P(CheckedPoolConformanceTest, ClosedMemoryIsUsedAgainOnlyInStreamOrder) {
   EXPECT_TRUE(throws<out_of_memory>([&] { memory.allocate(max_size, first); }));
   first.synchronize();
   EXPECT_NO_THROW(memory.allocate(max_size, first));
+  first.synchronize();
+}
+
+TEST_P(CheckedPoolConformanceTest, ImportWaitsForAReleaseThatItsStreamHasNotComeTo) {
+  auto const memory = make();
+  auto const mine = memory.allocate(100);
+  write_pattern(mine, 1);
+  auto const mapped = import(memory);
+  stream const first(where());
+  checked_.hold_back(true);
+  import_buffer(mapped, mine).close(first);
+  EXPECT_EQ(checked_.held_back(), 1U);
+  auto seen = import_buffer(mapped, mine);
+  EXPECT_TRUE(has_pattern(seen, 1));
+  first.synchronize();
+  EXPECT_TRUE(has_pattern(seen, 1));
+  seen.close(first);
   first.synchronize();
 }
 

@@ -64,6 +64,8 @@ TEST_F(ImportCacheTest, FirstImportAsksTheDriver) {
   EXPECT_EQ(checked_.total_calls(), 2U);
   cache_.release(1, order_);
   EXPECT_EQ(checked_.calls("mem_free_async"), 1U);
+  EXPECT_EQ(checked_.calls("stream_query"), 1U);
+  EXPECT_EQ(checked_.total_calls(), 4U);
 }
 
 TEST_F(ImportCacheTest, RepeatedImportIsCountedWithoutTheDriver) {
@@ -86,6 +88,44 @@ TEST_F(ImportCacheTest, ReleasedAllocationIsImportedAnew) {
   cache_.acquire(1, first_payload_);
   EXPECT_EQ(checked_.calls("mem_pool_import_pointer"), 2U);
   cache_.release(1, order_);
+}
+
+TEST_F(ImportCacheTest, ImportWaitsForAReleaseThatItsStreamHasNotComeTo) {
+  checked_.hold_back(true);
+  cache_.acquire(1, first_payload_);
+  cache_.release(1, order_);
+  EXPECT_EQ(checked_.held_back(), 1U);
+  auto const mapped = cache_.acquire(1, first_payload_);
+  EXPECT_EQ(checked_.held_back(), 0U);
+  EXPECT_EQ(*reinterpret_cast<char*>(mapped.address), 0);
+  EXPECT_EQ(checked_.live_objects()["events"], 0U);
+  cache_.release(1, order_);
+  checked_.hold_back(false);
+  EXPECT_EQ(*reinterpret_cast<char*>(cache_.acquire(1, first_payload_).address), 0);
+  cache_.release(1, order_);
+}
+
+TEST_F(ImportCacheTest, ImportDoesNotWaitForReleasesOfOthers) {
+  checked_.hold_back(true);
+  cache_.acquire(1, first_payload_);
+  cache_.release(1, order_);
+  cache_.acquire(2, second_payload_);
+  EXPECT_EQ(checked_.held_back(), 1U);
+  cache_.release(2, order_);
+  checked_.hold_back(false);
+}
+
+TEST_F(ImportCacheTest, FewReleasesAreRemembered) {
+  checked_.hold_back(true);
+  std::vector<device_pointer> memory;
+  for (std::uint64_t serial = 1; serial <= 200; ++serial) {
+    memory.push_back(owner_.allocate(1, order_));
+    cache_.acquire(serial, owner_.export_pointer(memory.back()));
+    cache_.release(serial, order_);
+    EXPECT_LE(checked_.live_objects()["events"], 64U);
+  }
+  for (auto const each : memory) owner_.free(each, order_);
+  checked_.hold_back(false);
 }
 
 TEST_F(ImportCacheTest, SerialsAreIndependent) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankshare/ipc/import_cache.hpp>
 
+#include <utility>
+
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/log.hpp>
 
@@ -36,6 +38,7 @@ import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payloa
 }
 
 import_cache::mapping import_cache::import(pointer_payload const& payload) {
+  wait_for_release_of(payload);
   mapping made{source_->import_pointer(payload), 0};
   try {
     made.extent = source_->range_size(made.address);
@@ -54,6 +57,34 @@ void import_cache::give_up(device_pointer address, stream_ref stream) noexcept {
   }
 }
 
+// Until earlier work on the stream is done, the driver still has the mapping: an import before that
+// would be the same mapping, and end with it.
+void import_cache::remember_release_of(pointer_payload const& payload, stream_ref stream) noexcept {
+  auto& served_by = source_->served_by();
+  try {
+    if (served_by.stream_query(stream.native_handle())) return;
+    if (released_.size() == most_releases) wait_for_all_releases();
+    event done(served_by);
+    done.record(stream);
+    released_.emplace(payload, std::move(done));
+  } catch (...) {
+    log_once(log_level::error, "remember release",
+             "following the end of an import: " + current_error_text());
+  }
+}
+
+void import_cache::wait_for_release_of(pointer_payload const& payload) {
+  auto const found = released_.find(payload);
+  if (found == released_.end()) return;
+  found->second.synchronize();
+  released_.erase(found);
+}
+
+void import_cache::wait_for_all_releases() {
+  for (auto const& [payload, done] : released_) done.synchronize();
+  released_.clear();
+}
+
 void import_cache::forget(entry_map::iterator gone) noexcept {
   serials_.erase(gone->second.payload);
   entries_.erase(gone);
@@ -64,6 +95,7 @@ void import_cache::release(std::uint64_t serial, stream_ref stream) noexcept {
   auto const found = entries_.find(serial);
   if (found == entries_.end() || --found->second.users != 0) return;
   give_up(found->second.mapped.address, stream);
+  remember_release_of(found->second.payload, stream);
   forget(found);
 }
 

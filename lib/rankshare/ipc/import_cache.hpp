@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include <rankshare/driver/driver.hpp>
+#include <rankshare/handle/event.hpp>
 #include <rankshare/handle/pool.hpp>
 
 namespace rankshare::detail {
@@ -17,7 +18,7 @@ namespace rankshare::detail {
 /// Counts the imports of one pool by serial.
 ///
 /// Import and release of a serial exclude each other: an import that comes while the last release
-/// is under way waits for it, and imports anew.
+/// is under way, or its stream has not come to it yet, waits for it, and imports anew.
 ///
 /// @par Thread safety
 /// Every function may be called from any thread.
@@ -57,8 +58,13 @@ class RANKSHARE_EXPORT import_cache {
 
   using entry_map = std::unordered_map<std::uint64_t, entry>;
 
+  static constexpr std::size_t most_releases = 64;  // remembered; more are waited for
+
   mapping import(pointer_payload const& payload);
   void give_up(device_pointer address, stream_ref stream) noexcept;
+  void remember_release_of(pointer_payload const& payload, stream_ref stream) noexcept;
+  void wait_for_release_of(pointer_payload const& payload);
+  void wait_for_all_releases();
   void forget(entry_map::iterator gone) noexcept;
 
   pool* source_;
@@ -66,6 +72,8 @@ class RANKSHARE_EXPORT import_cache {
   entry_map entries_;
   // A driver that is given one payload twice makes two imports of one mapping.
   std::map<pointer_payload, std::uint64_t> serials_;
+  // What was given back on a stream that has not come to it yet, as far as is known.
+  std::map<pointer_payload, event> released_;
 };
 
 }  // namespace rankshare::detail
