@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <numeric>
 
 #include <rankshare/base/log.hpp>
 #include <rankshare/base/process.hpp>
@@ -25,6 +26,12 @@
 // mailboxes by the parity of k: nobody can write for k + 2 before all have come to k + 1, and by
 // then all have read those of k. A word by parity holds what the first to arrive called, and one
 // says whether any rank failed, so that a round in which all is well reads no mailbox.
+//
+// Breaking the board closes the count of arrivals: who comes later is not counted. So a round is
+// complete for all ranks or for none, also when a limit ends in the moment in which the last rank
+// comes, and the count alone decides. A rank may be killed at any point: it says that it has come
+// after it was counted, so that it is missed if it was not, and the others raise the epoch if it
+// was the last and did not.
 //
 // While a rank waits it polls MPI (a peer's message to this process may be what keeps that peer
 // away), sleeps on the epoch for at most a millisecond at a time, and looks four times a second
@@ -45,6 +52,12 @@ constexpr microseconds yield_time{200};
 constexpr milliseconds longest_sleep{1};
 constexpr milliseconds peer_check_interval{250};
 constexpr seconds report_interval{60};
+
+// In the count of arrivals: nobody is counted any more.
+constexpr std::uint64_t closed = std::uint64_t{1} << 63;
+// States of `broken`.
+constexpr std::uint32_t being_written = 1;
+constexpr std::uint32_t written = 2;
 
 int usable_cpus() {
   cpu_set_t set;
@@ -118,12 +131,29 @@ void board::publish(contribution const& mine) {
   }
 }
 
-void board::arrive() {
+// @return false if the board was broken before this rank came
+bool board::arrive() {
+  auto& arrived = layout().arrived.value;
+  auto count = arrived.load(std::memory_order_acquire);
+  do {
+    if ((count & closed) != 0) return false;
+  } while (!arrived.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel));
   layout().members[local_rank_].arrival.store(round_, std::memory_order_release);
-  auto const total = layout().arrived.value.fetch_add(1, std::memory_order_acq_rel) + 1;
-  if (total != round_ * members_.size()) return;
+  if (count + 1 == round_ * members_.size()) raise_epoch();
+  return true;
+}
+
+void board::raise_epoch() noexcept {
   layout().epoch.value.store(static_cast<std::uint32_t>(round_), std::memory_order_release);
   ::syscall(SYS_futex, &layout().epoch.value, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+// Asks the count of arrivals itself. Once it is closed, the answer stays.
+bool board::has_everybody_come() noexcept {
+  auto const count = layout().arrived.value.load(std::memory_order_acquire) & ~closed;
+  if (count < round_ * members_.size()) return false;
+  raise_epoch();
+  return true;
 }
 
 bool board::round(contribution const& mine, limit longest) {
@@ -135,7 +165,7 @@ bool board::round(contribution const& mine, limit longest) {
   ++round_;
   waiting_for_ = mine.called;
   publish(mine);
-  arrive();
+  if (!arrive()) throw_broken();
   wait(longest);
   return layout().failed[round_ & 1].value.load(std::memory_order_acquire) != round_;
 }
@@ -185,15 +215,7 @@ void board::wait(limit longest) {
       report_wait(now - start);
       next_report = now + report_interval;
     }
-    if (longest && now - start >= *longest) {
-      auto const late = ranks_of(missing());
-      if (is_complete()) return;
-      std::string const text = name_ranks(late) + " did not call " + to_string(waiting_for_) +
-                               " within the limit of " + std::to_string(longest->count()) +
-                               " ms; look for what keeps them, or raise RANKSHARE_TIMEOUT";
-      break_up(error_kind::timeout, text);
-      throw timeout(late, "waiting for other ranks: " + text);
-    }
+    if (longest && now - start >= *longest) give_up(*longest);
   }
 }
 
@@ -205,24 +227,51 @@ std::vector<int> board::missing() const {
   return result;
 }
 
+std::vector<int> board::everybody() const {
+  std::vector<int> result(members_.size());
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
 std::vector<int> board::ranks_of(std::vector<int> const& local_ranks) const {
   std::vector<int> result;
   for (int const rank : local_ranks) result.push_back(member(rank).rank);
   return result;
 }
 
-void board::check_peers() {
-  std::vector<int> gone;
-  for (int const rank : missing()) {
-    // A rank that came and left between the two looks is not missing.
-    if (file_->is_gone(rank) && round_of(rank) < round_) gone.push_back(member(rank).rank);
+std::vector<int> board::gone_among(std::vector<int> const& local_ranks) const {
+  std::vector<int> result;
+  for (int const rank : local_ranks) {
+    if (is_gone(rank)) result.push_back(rank);
   }
-  if (gone.empty() || is_complete()) return;
+  return result;
+}
+
+void board::check_peers() {
+  if (has_everybody_come()) return;
+  // Whoever was breaking the board may have ended over it.
+  bool const is_stuck = layout().broken.load(std::memory_order_acquire) == being_written;
+  auto absent = gone_among(is_stuck ? everybody() : missing());
+  // A rank that came and left between the two looks is not missing.
+  if (!is_stuck) std::erase_if(absent, [&](int rank) { return round_of(rank) >= round_; });
+  auto const gone = ranks_of(absent);
+  if (gone.empty()) return;
   std::string const text = name_ranks(gone) + (gone.size() == 1 ? " has" : " have") +
                            " ended before calling " + to_string(waiting_for_) +
                            "; see the output of that process for why";
   break_up(error_kind::peer_lost, text);
+  if (has_everybody_come()) return;
   throw peer_lost(gone, "waiting for other ranks: " + text);
+}
+
+void board::give_up(milliseconds longest) {
+  auto const late = ranks_of(missing());
+  std::string const text = name_ranks(late) + " did not call " + to_string(waiting_for_) +
+                           " within the limit of " + std::to_string(longest.count()) +
+                           " ms; look for what keeps them, or raise RANKSHARE_TIMEOUT";
+  break_up(error_kind::timeout, text);
+  if (has_everybody_come()) return;
+  throw timeout(late, "waiting for other ranks: " + text);
 }
 
 void board::report_wait(clock::duration waited) const {
@@ -248,41 +297,63 @@ contribution board::read(int local_rank) const {
 void board::break_up(error_kind kind, std::string const& text) noexcept {
   std::uint32_t whole = 0;
   auto& page = layout();
-  if (!page.broken.compare_exchange_strong(whole, 1)) return;  // the first reason stands
-  page.broken_by = member(local_rank_).rank;
-  page.broken_kind = static_cast<std::int32_t>(kind);
-  auto const count = std::min(text.size(), sizeof page.broken_text - 1);
-  std::memcpy(page.broken_text, text.data(), count);
-  page.broken_text[count] = '\0';
-  page.broken.store(2, std::memory_order_release);
+  // The first reason stands.
+  bool const is_first = page.broken.compare_exchange_strong(whole, being_written);
+  if (is_first) {
+    page.broken_by = member(local_rank_).rank;
+    page.broken_kind = static_cast<std::int32_t>(kind);
+    auto const count = std::min(text.size(), sizeof page.broken_text - 1);
+    std::memcpy(page.broken_text, text.data(), count);
+    page.broken_text[count] = '\0';
+  }
+  page.arrived.value.fetch_or(closed, std::memory_order_acq_rel);
+  if (!is_first) return;
+  page.broken.store(written, std::memory_order_release);
   ::syscall(SYS_futex, &page.epoch.value, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
 std::string board::broken_text() const {
   auto const& page = layout();
+  // Whoever breaks it is about to write why, unless it has ended over it.
+  for (int tries = 0; tries < 1000 && page.broken.load(std::memory_order_acquire) != written;
+       ++tries) {
+    ::sched_yield();
+  }
   return {page.broken_text, ::strnlen(page.broken_text, sizeof page.broken_text)};
 }
 
-void board::check_broken() const {
+// Ends the wait of a rank when another broke the board.
+void board::check_broken() {
   auto const& page = layout();
-  if (page.broken.load(std::memory_order_acquire) != 2) return;
+  if (page.broken.load(std::memory_order_acquire) != written || has_everybody_come()) return;
+  constexpr char doing[] = "waiting for other ranks: ";
   auto const kind = static_cast<error_kind>(page.broken_kind);
   int const rank = page.broken_by;
   if (rank == member(local_rank_).rank) {
     throw broken_communicator(
-        "waiting for other ranks: another thread of this rank broke the node "
-        "communicator: " +
-        broken_text());
+        std::string(doing) +
+        "another thread of this rank broke the node communicator: " + broken_text());
   }
-  throw remote_error(rank, kind,
-                     "waiting for other ranks: rank " + std::to_string(rank) +
-                         " broke the node communicator: " + broken_text());
+  // What another rank saw first is true here too.
+  auto const absent = missing();
+  auto const gone = ranks_of(gone_among(absent));
+  if (kind == error_kind::peer_lost && !gone.empty()) throw peer_lost(gone, doing + broken_text());
+  if (kind == error_kind::timeout && !absent.empty()) {
+    throw timeout(ranks_of(absent),
+                  doing + ("rank " + std::to_string(rank)) + " gave up: " + broken_text());
+  }
+  throw remote_error(
+      rank, kind,
+      doing + ("rank " + std::to_string(rank)) + " broke the node communicator: " + broken_text());
+}
+
+void board::throw_broken() const {
+  throw broken_communicator("using a node communicator that is broken: " + broken_text() +
+                            "; make a new one from a communicator of the ranks that are left");
 }
 
 void board::check_whole() const {
-  if (!is_broken()) return;
-  throw broken_communicator("using a node communicator that is broken: " + broken_text() +
-                            "; make a new one from a communicator of the ranks that are left");
+  if (is_broken()) throw_broken();
 }
 
 int board::board_fd_of(int local_rank) const noexcept {

@@ -77,8 +77,9 @@ class RANKSHARE_EXPORT board {
   /// @param longest longest wait; none: as long as the missing ranks live
   /// @return whether all ranks called the same and none failed
   /// @throws peer_lost           if a rank that is missing has ended
-  /// @throws timeout             if one did not come within `longest`
-  /// @throws remote_error        if another rank broke the board meanwhile
+  /// @throws timeout             if one did not come within `longest`, or within the limit of
+  ///                             another rank that waits
+  /// @throws remote_error        if another rank broke the board meanwhile for another reason
   /// @throws broken_communicator if the board was broken before
   bool round(contribution const& mine, limit longest);
 
@@ -117,14 +118,20 @@ class RANKSHARE_EXPORT board {
   std::uint64_t round_of(int local_rank) const noexcept;
   bool is_complete() const noexcept;
   void publish(contribution const& mine);
-  void arrive();
+  bool arrive();
+  void raise_epoch() noexcept;
+  bool has_everybody_come() noexcept;
   void wait(limit longest);
   bool spin() const;
   void sleep_on_epoch() const;
   void check_peers();
-  void check_broken() const;
+  void check_broken();
+  void give_up(std::chrono::milliseconds longest);
+  [[noreturn]] void throw_broken() const;
   void report_wait(clock::duration waited) const;
-  std::vector<int> missing() const;  // local ranks
+  std::vector<int> missing() const;    // local ranks
+  std::vector<int> everybody() const;  // local ranks
+  std::vector<int> gone_among(std::vector<int> const& local_ranks) const;
   std::vector<int> ranks_of(std::vector<int> const& local_ranks) const;
   std::string broken_text() const;
 

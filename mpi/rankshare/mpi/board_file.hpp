@@ -54,7 +54,7 @@ struct board_layout {
       4096) std::byte header[64];  ///< what it is; written once, before anyone else sees the file
 
   alignas(4096) line32 epoch;  ///< last round that is complete; ranks sleep on it
-  line64 arrived;              ///< arrivals of all ranks in all rounds
+  line64 arrived;              ///< arrivals of all ranks in all rounds; top bit: no more
   line64 called[2];            ///< by parity: round << 8 | operation of the first to arrive
   line64 failed[2];            ///< by parity: last round in which a rank failed
 
