@@ -30,7 +30,7 @@ def _quoted(words):
 def _compile_test_impl(ctx):
     compilation = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]).compilation_context
     compiler = find_cpp_toolchain(ctx).compiler_executable
-    command = [compiler, "-x", "c++", "-std=" + ctx.attr.std, "-fsyntax-only"] + RANKSHARE_WARNINGS
+    command = [compiler, "-x", "c++", "-std=" + ctx.attr.std, "-fsyntax-only", "-Werror"] + RANKSHARE_WARNINGS
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     ctx.actions.write(script, "#!/bin/bash\nexec {checker} {name} {source} {command}\n".format(
         checker = ctx.file._checker.short_path,
