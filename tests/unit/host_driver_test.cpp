@@ -96,6 +96,16 @@ TEST_F(HostDriverTest, PoolIsImportedByItsHandle) {
   driver_.mem_pool_destroy(pool);
 }
 
+TEST_F(HostDriverTest, OwnPoolNeedsNoImport) {
+  auto* const pool = driver_.mem_pool_create(properties());
+  auto const memory = driver_.mem_alloc_from_pool_async(pool, 1, nullptr);
+  auto const payload = driver_.mem_pool_export_pointer(pool, memory);
+  EXPECT_TRUE(throws<invalid_argument>([&] { driver_.mem_pool_import_pointer(pool, payload); },
+                                       "made the pool", "use the buffer itself"));
+  driver_.mem_free_async(pool, memory, nullptr);
+  driver_.mem_pool_destroy(pool);
+}
+
 TEST_F(HostDriverTest, AnotherDriverMayServeHostMemoryForAWhile) {
   auto& shipped = detail::current_host_driver();
   {

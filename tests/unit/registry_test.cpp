@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -149,6 +150,33 @@ TEST_F(RegistryTest, ImportAndEndOfOnePoolExcludeEachOther) {
   EXPECT_EQ(checked_.calls("mem_pool_import_from_shareable_handle"),
             checked_.calls("mem_pool_destroy"));
   EXPECT_EQ(registry::size(), 0U);
+}
+
+// The pool has lost its last owner, but is not given up yet, when somebody looks for it.
+TEST_F(RegistryTest, SearchWaitsForAPoolThatIsBeingGivenUp) {
+  auto const owner = make_owner();
+  for (int round = 0; round < 50; ++round) {
+    auto imported = import(*owner);
+    std::weak_ptr<shared_pool> const watched = imported;
+    std::promise<void> is_locked;
+    std::promise<void> may_unlock;
+    std::thread keeps_the_lock([&] {
+      EXPECT_THROW(registry::find_or_import(uuid::random(), device::host(), memory_kind::host,
+                                            [&]() -> allocation_handle {
+                                              is_locked.set_value();
+                                              may_unlock.get_future().wait();
+                                              throw not_supported("planted");
+                                            }),
+                   not_supported);
+    });
+    is_locked.get_future().wait();
+    std::thread gives_up([&] { imported.reset(); });
+    while (!watched.expired()) std::this_thread::yield();
+    std::thread searches([&] { EXPECT_EQ(registry::find(owner->id()), nullptr); });
+    may_unlock.set_value();
+    for (auto* thread : {&keeps_the_lock, &gives_up, &searches}) thread->join();
+    EXPECT_EQ(checked_.live_objects()["imported pools"], 0U);
+  }
 }
 
 }  // namespace

@@ -130,7 +130,8 @@ std::uint32_t owned_host_pool::new_slot() {
                            " buffers of this pool are exported already; close some, or share parts "
                            "of a larger buffer");
   }
-  if (slots_used_ == free_slots_.capacity()) free_slots_.reserve(2 * (slots_used_ + 1));
+  if (slots_used_ == free_slots_.capacity())
+    free_slots_.reserve(std::size_t{2} * (slots_used_ + 1));
   return slots_used_++;
 }
 
