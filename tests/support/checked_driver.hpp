@@ -13,6 +13,7 @@
 
 #include <rankshare/driver/driver.hpp>
 #include <support/call_counter.hpp>
+#include <support/checked_pool.hpp>
 #include <support/held_work.hpp>
 
 namespace rankshare::test {
@@ -98,16 +99,16 @@ class checked_driver final : public driver {
                        CUstream_st* stream) override;
 
  private:
-  // A pool and what lives in it. Work that is held back owns it too: the driver's pool goes with
-  // the last owner.
-  struct pool_record;
-  using shared_record = std::shared_ptr<pool_record>;
+  using shared_record = std::shared_ptr<checked_pool>;
 
   struct event_record_point {
     CUstream_st* stream = nullptr;
     held_work::number last = 0;
   };
 
+  static bool is_token(CUstream_st* stream) noexcept;
+  static std::string text_of(void const* handle);
+  static std::string text_of(device_pointer pointer);
   [[noreturn]] void violate(std::string const& text) const;
   void note(std::string const& text) const;
   void check_stream(CUstream_st* stream, char const* function) const;
