@@ -97,9 +97,7 @@ board::board(std::shared_ptr<board_file> file, int local_rank, std::vector<board
       progressed_(progressed),
       leases_(std::make_shared<rankshare::detail::lease_table>(file_->layout().leases[local_rank],
                                                                lease_slots, file_)),
-      may_spin_(static_cast<int>(members_.size()) <= usable_cpus()) {
-  layout().members[local_rank].board_fd.store(file_->fd(), std::memory_order_release);
-}
+      may_spin_(static_cast<int>(members_.size()) <= usable_cpus()) {}
 
 std::uint64_t board::round_of(int local_rank) const noexcept {
   return layout().members[local_rank].arrival.load(std::memory_order_acquire);
@@ -113,6 +111,8 @@ bool board::is_complete() const noexcept {
 
 void board::publish(contribution const& mine) {
   auto const parity = round_ & 1;
+  // Here and not when the board is made, which touches no page of it.
+  layout().members[local_rank_].board_fd.store(file_->fd(), std::memory_order_relaxed);
   auto& box = layout().mailboxes[parity][local_rank_];
   auto const count = std::min(mine.payload.size(), mailbox_bytes);
   box.operation = static_cast<std::uint32_t>(mine.called);

@@ -50,13 +50,13 @@ struct board_layout {
     std::atomic<std::uint32_t> value;
   };
 
-  alignas(
-      4096) std::byte header[64];  ///< what it is; written once, before anyone else sees the file
+  alignas(4096) std::byte header[64];  ///< what it is; written once, before anyone sees the file
 
-  alignas(4096) line32 epoch;  ///< last round that is complete; ranks sleep on it
-  line64 arrived;              ///< arrivals of all ranks in all rounds; top bit: no more
-  line64 called[2];            ///< by parity: round << 8 | operation of the first to arrive
-  line64 failed[2];            ///< by parity: last round in which a rank failed
+  // In the same page as the header, with the first members: it is there when the file is mapped.
+  line32 epoch;      ///< last round that is complete; ranks sleep on it
+  line64 arrived;    ///< arrivals of all ranks in all rounds; top bit: no more
+  line64 called[2];  ///< by parity: round << 8 | operation of the first to arrive
+  line64 failed[2];  ///< by parity: last round in which a rank failed
 
   /// Why the board broke: 0 whole, 1 being written, 2 written.
   alignas(64) std::atomic<std::uint32_t> broken;
@@ -69,7 +69,7 @@ struct board_layout {
     std::atomic<std::uint64_t> arrival;  ///< the round it has come to
     std::atomic<std::int32_t> board_fd;  ///< number of its descriptor of this file
   } members[max_board_ranks];
-  mailbox mailboxes[2][max_board_ranks];  ///< by parity and rank
+  alignas(4096) mailbox mailboxes[2][max_board_ranks];  ///< by parity and rank
   /// By rank: its leases. Never touched pages cost nothing.
   alignas(4096) rankshare::detail::lease_word leases[max_board_ranks][lease_slots];
 };
