@@ -282,7 +282,8 @@ TEST_F(ExchangeTest, AFetchedBoardIsRecognised) {
   MPI_Comm communicator = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   {
-    mpi::node_communicator const maker(communicator);
+    mpi::node_communicator maker(communicator);
+    maker.fence(*stream_);  // from the first round on the numbers are known
     auto const board = mpi::detail::communicator_state::find(communicator);
     unique_fd copy(::dup(board->meeting().board_fd_of(board->meeting().local_rank())));
     EXPECT_TRUE(mpi::detail::board_file::keep_if_board(copy));

@@ -98,10 +98,9 @@ class RANKSHARE_EXPORT board {
     return local_rank != local_rank_ && file_->is_gone(local_rank);
   }
 
-  /// @return the number that a rank's descriptor of the board has in that rank, known after its
-  /// first
-  ///         round. It is never a pool's, and must not be fetched: closing the copy would drop this
-  ///         rank's own lock. Untrusted.
+  /// @return the number that a rank's descriptor of the board has in its process, known after its
+  ///         first round. It is never a pool's, and must not be fetched: closing the copy would
+  ///         drop this rank's own lock. Untrusted.
   int board_fd_of(int local_rank) const noexcept;
 
   /// @return the leases this rank gives
