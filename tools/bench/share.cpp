@@ -102,16 +102,29 @@ class window_side final : public share_side {
   MPI_Win window_ = MPI_WIN_NULL;
 };
 
-enum class pool_kind { fresh, existing };
+enum class pool_kind {
+  fresh,     ///< the pool is made within the time
+  unshared,  ///< it exists, and no peer has mapped it: the peers map it within the time
+  existing,  ///< every peer has mapped it before
+};
+
+char const* name_of(pool_kind kind) {
+  switch (kind) {
+    case pool_kind::fresh:
+      return "fresh_pool";
+    case pool_kind::unshared:
+      return "unshared_pool";
+    case pool_kind::existing:
+      break;
+  }
+  return "existing_pool";
+}
 
 class rankshare_side final : public share_side {
  public:
   rankshare_side(rank_group const& group, pool_kind kind, mpi::node_communicator& node)
-      : share_side(group, kind == pool_kind::fresh ? "fresh_pool" : "existing_pool"),
-        kind_(kind),
-        node_(node),
-        stream_(device::host()) {
-    if (kind == pool_kind::existing) pool_.emplace();
+      : share_side(group, name_of(kind)), kind_(kind), node_(node), stream_(device::host()) {
+    if (kind != pool_kind::fresh) pool_.emplace();
   }
 
   void run() override {
@@ -125,9 +138,10 @@ class rankshare_side final : public share_side {
     all_.close();
     group().barrier();
     mine_.close();
-    if (kind_ == pool_kind::fresh) pool_.reset();
+    if (kind_ != pool_kind::existing) pool_.reset();
     group().barrier();
-    node_.fence(stream_);
+    node_.fence(stream_);  // here the peers let go of a pool that is closed
+    if (kind_ == pool_kind::unshared) pool_.emplace();
   }
 
  private:
@@ -192,14 +206,17 @@ findings share() {
   rank_group const group;
   mpi::node_communicator node(MPI_COMM_WORLD);
   rankshare_side fresh(group, pool_kind::fresh, node);
+  rankshare_side unshared(group, pool_kind::unshared, node);
   rankshare_side existing(group, pool_kind::existing, node);
   window_side baseline(group);
   floor_side floor(group);
-  auto const times = alternate(group, {&fresh, &existing, &baseline, &floor}, repetitions);
+  auto const times =
+      alternate(group, {&fresh, &unshared, &existing, &baseline, &floor}, repetitions);
   auto found = in_microseconds(times, repetitions);
-  found.values.push_back(ratio_of("fresh_ratio", times[0], times[2]));
-  found.values.push_back(ratio_of("existing_ratio", times[1], times[2]));
-  found.values.push_back(ratio_of("floor_ratio", times[3], times[2]));
+  found.values.push_back(ratio_of("fresh_ratio", times[0], times[3]));
+  found.values.push_back(ratio_of("unshared_ratio", times[1], times[3]));
+  found.values.push_back(ratio_of("existing_ratio", times[2], times[3]));
+  found.values.push_back(ratio_of("floor_ratio", times[4], times[3]));
   return found;
 }
 
