@@ -67,6 +67,18 @@ TEST_P(PoolConformanceTest, ImportedResourceCannotAllocate) {
   EXPECT_TRUE(nothing_left_since(before));
 }
 
+TEST_P(PoolConformanceTest, ImportedResourceFreesNothing) {
+  auto const memory = make();
+  auto const mine = memory.allocate(100);
+  write_pattern(mine, 1);
+  auto const mapped = import(memory);
+  auto const seen = import_buffer(mapped, mine);
+  EXPECT_TRUE(throws<mapped_resource_error>(
+      [&] { mapped.deallocate(seen.handle(), seen.size(), order()); },
+      "pool " + to_string(memory.uuid()), "belongs to another process", "close the buffer"));
+  EXPECT_TRUE(has_pattern(seen, 1));
+}
+
 TEST_P(PoolConformanceTest, BufferIsImportedThroughAMappedResourceOnly) {
   auto memory = make();
   auto const mine = memory.allocate(100);

@@ -28,6 +28,9 @@ struct buffer_access;
 /// resources, streams' devices and node communicators may be closed before it. A size of 0 bytes is
 /// a value: such a buffer is open, has no address, and can be shared.
 ///
+/// The stream that a buffer was allocated or imported on orders the end of its memory: keep it
+/// until the buffer is closed, or close the buffer on another stream.
+///
 /// @par Thread safety
 /// Several threads may read one buffer; closing or moving it while another uses it is an error.
 class RANKSHARE_EXPORT buffer {

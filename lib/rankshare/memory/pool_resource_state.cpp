@@ -227,7 +227,13 @@ buffer pool_resource_state::allocate(std::size_t size, stream_ref stream) {
 }
 
 void pool_resource_state::deallocate(device_pointer pointer, std::size_t, stream_ref stream) {
-  source()->driver_pool().free(pointer, stream);
+  auto const& from = source();
+  if (is_mapped_) {
+    throw mapped_resource_error("freeing memory of pool " + to_string(from->id()) +
+                                ": it belongs to another process, which alone frees it; close the "
+                                "buffer that was imported");
+  }
+  from->driver_pool().free(pointer, stream);
 }
 
 void pool_resource_state::close() noexcept { source_.reset(); }
