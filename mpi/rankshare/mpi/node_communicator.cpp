@@ -33,6 +33,7 @@ struct node_communicator::implementation {
 
   detail::board& meeting() { return state->meeting(); }
   int local_rank_of(int rank) const;
+  std::string describe_device() const;
   void wait_for(stream_ref stream) const;
   std::vector<std::byte> announce(buffer const& mine, stream_ref stream);
   template <class Local>
@@ -41,16 +42,14 @@ struct node_communicator::implementation {
 
 namespace {
 
-// A wrong environment variable is a failure of this rank that the others must hear of, so the
-// environment is read inside the collective.
 std::shared_ptr<detail::communicator_state> find_or_construct(MPI_Comm communicator,
                                                               detail::board::limit longest) {
   if (auto known = detail::communicator_state::find(communicator)) {
     detail::collective_guard const guard(*known, operation::attach);
-    detail::agree(known->meeting(), operation::attach, longest, [] {
-      current_settings();
-      return std::vector<std::byte>();
-    });
+    // The environment was read, and found good, when the board was built.
+    detail::agree(known->meeting(), operation::attach,
+                  longest ? longest : current_settings().timeout,
+                  [] { return std::vector<std::byte>(); });
     return known;
   }
   auto made = detail::construct_state(communicator, longest);
@@ -84,9 +83,7 @@ node_communicator::node_communicator(MPI_Comm communicator, options const& made_
       std::make_unique<implementation>(find_or_construct(communicator, made_with.timeout));
   implementation_->longest = made_with.timeout ? made_with.timeout : current_settings().timeout;
   rankshare::detail::set_log_rank(rank());
-  if (current_log_level() >= log_level::info) {
-    rankshare::detail::log(log_level::info, description());
-  }
+  rankshare::detail::log(log_level::info, description());
 }
 
 node_communicator::node_communicator(node_communicator&&) noexcept = default;
@@ -121,12 +118,23 @@ device node_communicator::device() const {
   return rankshare::device::host();
 }
 
+// A GPU that is demanded in vain is an error only where it is asked for.
+std::string node_communicator::implementation::describe_device() const {
+  try {
+    rankshare::device::count();
+    return rankshare::device::host().description();
+  } catch (not_supported const&) {
+    return "no GPU, which RANKSHARE_DRIVER=cuda demands";
+  }
+}
+
 std::string node_communicator::description() const {
-  auto const& state = *self("describing a node communicator").state;
+  auto const& me = self("describing a node communicator");
+  auto const& state = *me.state;
   return "node communicator of rank " + std::to_string(rank()) + ": " +
          std::to_string(state.size()) + " ranks, " + std::to_string(local_size()) +
          " on this node; file descriptors by " + detail::fd_transport::name +
-         (local_size() > 1 ? " (tried)" : " (no peer to try with)") + "; " + device().description();
+         (local_size() > 1 ? " (tried)" : " (no peer to try with)") + "; " + me.describe_device();
 }
 
 int node_communicator::implementation::local_rank_of(int rank) const {
