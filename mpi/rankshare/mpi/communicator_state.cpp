@@ -19,7 +19,8 @@
 // carries a hook: MPI_Finalize deletes its attributes first, with MPI still usable.
 //
 // Limits: callbacks of MPI_COMM_WORLD's own attributes run when MPI is finalised; by then the hook
-// has freed everything.
+// has freed everything. Communicators that are never freed have no callback: their empty holders
+// stay.
 
 namespace rankshare::mpi::detail {
 namespace {
@@ -31,7 +32,7 @@ struct attribute_keys {
   std::mutex mutex;
   int state = MPI_KEYVAL_INVALID;
   int finalize_hook = MPI_KEYVAL_INVALID;
-  std::vector<communicator_state*> attached;
+  std::vector<holder*> attached;
 };
 
 attribute_keys& keys() {
@@ -39,27 +40,33 @@ attribute_keys& keys() {
   return *instance;
 }
 
-void forget(communicator_state* state) {
+void forget(holder* held) {
   std::lock_guard const lock(keys().mutex);
   auto& attached = keys().attached;
-  attached.erase(std::remove(attached.begin(), attached.end(), state), attached.end());
+  attached.erase(std::remove(attached.begin(), attached.end(), held), attached.end());
+}
+
+// Frees the duplicate, and the board unless a node communicator still has it.
+void give_up(holder& held) {
+  if (held != nullptr) held->release_mpi();
+  held.reset();
 }
 
 int delete_state(MPI_Comm, int, void* attribute, void*) {
   auto* const held = static_cast<holder*>(attribute);
-  forget(held->get());
-  (*held)->release_mpi();
+  forget(held);
+  give_up(*held);
   delete held;
   return MPI_SUCCESS;
 }
 
 int run_finalize_hook(MPI_Comm, int, void*, void*) {
-  std::vector<communicator_state*> attached;
+  std::vector<holder*> attached;
   {
     std::lock_guard const lock(keys().mutex);
     attached = keys().attached;
   }
-  for (auto* const state : attached) state->release_mpi();
+  for (auto* const held : attached) give_up(*held);
   return MPI_SUCCESS;
 }
 
@@ -103,10 +110,10 @@ void communicator_state::attach(MPI_Comm communicator, std::shared_ptr<communica
   auto held = std::make_unique<holder>(std::move(state));
   {
     std::lock_guard const lock(keys().mutex);
-    keys().attached.push_back(held->get());
+    keys().attached.push_back(held.get());
   }
   int const code = MPI_Comm_set_attr(communicator, keys().state, held.get());
-  if (code != MPI_SUCCESS) forget(held->get());
+  if (code != MPI_SUCCESS) forget(held.get());
   check_mpi(code, "MPI_Comm_set_attr", "making a node communicator");
   static_cast<void>(held.release());  // the delete callback has it now
 }
