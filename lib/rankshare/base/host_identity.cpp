@@ -28,10 +28,17 @@ std::uint64_t namespace_inode(char const* path) {
 
 host_identity host_identity::of_this_process() {
   constexpr char boot_path[] = "/proc/sys/kernel/random/boot_id";
+  errno = 0;
   std::ifstream file(boot_path);
   std::string text;
   if (!std::getline(file, text)) {
-    throw system_error(ENOENT, std::string("reading ") + boot_path + ": mount /proc", "open");
+    int const errnum = errno != 0 ? errno : ENOENT;
+    throw system_error(errnum,
+                       std::string("reading ") + boot_path +
+                           (errnum == EMFILE || errnum == ENFILE
+                                ? ": no file descriptors are left; raise ulimit -n"
+                                : ": mount /proc"),
+                       "open");
   }
   host_identity identity;
   identity.boot = uuid::from_string(text);

@@ -16,7 +16,7 @@ struct host_identity {
   std::uint64_t user_namespace = 0;  ///< inode of the user namespace
 
   /// @return the identity of the calling process
-  /// @throws system_error if /proc is not mounted
+  /// @throws system_error if /proc is not mounted, or no file descriptors are left
   /// @par Source
   /// proc(5), /proc/sys/kernel/random/boot_id; namespaces(7).
   RANKSHARE_EXPORT static host_identity of_this_process();

@@ -25,8 +25,9 @@ std::string first_line(std::string const& path) {
   return line;
 }
 
+// Of the calling thread: it may have a seccomp filter of its own.
 std::string status_value(std::string const& key) {
-  std::ifstream file("/proc/self/status");
+  std::ifstream file("/proc/thread-self/status");
   std::string line;
   while (std::getline(file, line)) {
     if (line.compare(0, key.size(), key) == 0) return line.substr(key.size() + 1);
