@@ -83,7 +83,9 @@ node_communicator::node_communicator(MPI_Comm communicator, options const& made_
       std::make_unique<implementation>(find_or_construct(communicator, made_with.timeout));
   implementation_->longest = made_with.timeout ? made_with.timeout : current_settings().timeout;
   rankshare::detail::set_log_rank(rank());
-  rankshare::detail::log(log_level::info, description());
+  if (current_log_level() >= log_level::info) {
+    rankshare::detail::log(log_level::info, description());
+  }
 }
 
 node_communicator::node_communicator(node_communicator&&) noexcept = default;
