@@ -6,6 +6,9 @@
 namespace rankshare {
 
 /// Version of the library, `major.minor.patch`; all ranks of a job need the same.
-inline constexpr char version_string[] = "0.1.0";
+#ifndef RANKSHARE_VERSION
+#define RANKSHARE_VERSION "0.1.0"
+#endif
+inline constexpr char version_string[] = RANKSHARE_VERSION;
 
 }  // namespace rankshare
