@@ -150,10 +150,17 @@ pending::check peers_alive(attempt const& now) {
   auto const pidfds = std::make_shared<std::vector<std::pair<int, unique_fd>>>();
   return [&now, pidfds] {
     if (pidfds->empty()) {
+      auto const record_of = [&](int rank) -> process_record const& {
+        return now.records[static_cast<std::size_t>(rank)];
+      };
       for (int const rank : now.local_ranks) {
-        if (rank == now.rank) continue;
+        // A pid of another PID namespace means another process here.
+        if (rank == now.rank ||
+            record_of(rank).pid_namespace != record_of(now.rank).pid_namespace) {
+          continue;
+        }
         try {
-          pidfds->emplace_back(rank, open_pidfd(now.records[static_cast<std::size_t>(rank)].pid));
+          pidfds->emplace_back(rank, open_pidfd(record_of(rank).pid));
         } catch (system_error const& failure) {
           if (failure.code().value() == ESRCH) {
             throw peer_lost({rank}, std::string(doing) + ": rank " + std::to_string(rank) +
