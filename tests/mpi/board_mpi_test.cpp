@@ -114,6 +114,19 @@ TEST_F(BoardTest, WhereSeveralFailEachThrowsItsOwnAndTheOthersNameTheFirst) {
   }
 }
 
+TEST_F(BoardTest, ARecordThatFitsNoMailboxIsTheFailureOfItsRank) {
+  auto const local = [&] {
+    return std::vector<std::byte>(rank_ == 0 ? mpi::detail::mailbox_bytes + 1 : 1);
+  };
+  auto const call = [&] { agree(meeting(), operation::share, std::nullopt, local); };
+  if (rank_ == 0) {
+    EXPECT_TRUE(throws<invalid_argument>(call, "bytes of a mailbox"));
+  } else {
+    EXPECT_TRUE(throws<mpi::remote_error>(call, "rank 0", "bytes of a mailbox"));
+  }
+  EXPECT_TRUE(meeting().round(saying("next"), std::nullopt));
+}
+
 TEST_F(BoardTest, AVeryLongErrorTextIsCutNotLost) {
   std::string const text(20'000, 'e');
   auto const local = [&]() -> std::vector<std::byte> {

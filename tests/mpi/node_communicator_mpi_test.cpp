@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +65,66 @@ TEST_F(NodeCommunicatorTest, EachCommunicatorHasItsOwnAndGivesItBackWhenFreed) {
     MPI_Comm_free(&copy);
   }
   EXPECT_TRUE(nothing_left_since(before));
+}
+
+TEST_F(NodeCommunicatorTest, ALongLivedPoolAndBufferKeepNoBoard) {
+  host_memory_resource memory;
+  buffer mine = memory.allocate(100, *stream_);
+  write_pattern(mine, rank_);
+  auto const before = footprint::now(&checked_);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    {
+      mpi::node_communicator node(copy);
+      auto const all = node.share_all(mine, *stream_);
+      EXPECT_TRUE(has_pattern(all[size_ - 1], size_ - 1, 100));
+      node.fence(*stream_);
+    }
+    MPI_Comm_free(&copy);
+  }
+  EXPECT_TRUE(nothing_left_since(before));
+}
+
+TEST_F(NodeCommunicatorTest, ATimeoutThatIsNoneIsRefusedOnEveryRankAndBreaksNothing) {
+  using std::chrono::milliseconds;
+  for (auto const wrong : {milliseconds(0), milliseconds(-5), milliseconds::max()}) {
+    auto const make = [&](MPI_Comm communicator) {
+      mpi::node_communicator node(communicator, {rank_ == 0 ? wrong : milliseconds(60'000)});
+    };
+    MPI_Comm fresh = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+    for (MPI_Comm const communicator : {MPI_COMM_WORLD, fresh}) {
+      if (rank_ == 0) {
+        EXPECT_TRUE(throws<invalid_argument>([&] { make(communicator); },
+                                             std::to_string(wrong.count()) + " ms", "above 0"));
+      } else {
+        EXPECT_TRUE(throws<mpi::remote_error>([&] { make(communicator); }, "rank 0", "above 0"));
+      }
+    }
+    MPI_Comm_free(&fresh);
+  }
+  expect_sharing_works(*node_);
+}
+
+// What a child calls must not count as a call of the rank that it was forked from.
+TEST_F(NodeCommunicatorTest, AForkedChildTakesNoPart) {
+  pid_t const child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    bool refused = false;
+    try {
+      node_->fence(*stream_);
+    } catch (invalid_argument const& thrown) {
+      refused = std::string(thrown.what()).find("forked from rank") != std::string::npos;
+    } catch (...) {
+    }
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  expect_sharing_works(*node_);
 }
 
 TEST_F(NodeCommunicatorTest, RanksAreThoseOfTheCommunicatorInAnyOrder) {
@@ -164,6 +227,27 @@ TEST_F(NodeCommunicatorTest, SharingAResourceMapsNothingUntilItsFirstBuffer) {
   EXPECT_EQ(checked_.calls("mem_pool_import_from_shareable_handle"),
             static_cast<std::size_t>(size_ - 1));
   EXPECT_TRUE(has_pattern(all[size_ - 1], size_ - 1, 64));
+  node_->fence(*stream_);
+}
+
+TEST_F(NodeCommunicatorTest, PoolsThatWereSharedBeforeAreLetGoWhenTheirFirstBufferFails) {
+  host_memory_resource memory;
+  buffer const mine = memory.allocate(64, *stream_);
+  node_->share(memory);
+  if (size_ == 1) return;
+  if (rank_ == 0) checked_.fail_call("mem_pool_import_pointer", 1);
+
+  auto const share = [&] { node_->share_all(mine, *stream_); };
+  if (rank_ == 0) {
+    EXPECT_TRUE(throws<out_of_memory>(share));
+  } else {
+    EXPECT_TRUE(throws<mpi::remote_error>(share, "rank 0"));
+  }
+
+  EXPECT_EQ(checked_.live_objects().at("imported pools"), 0U);
+  EXPECT_EQ(checked_.live_objects().at("imports"), 0U);
+  auto const all = node_->share_all(mine, *stream_);
+  EXPECT_EQ(all.size(), size_);
   node_->fence(*stream_);
 }
 

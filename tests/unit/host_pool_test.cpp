@@ -243,6 +243,21 @@ TEST_F(HostPoolTest, MoreExportsThanTheFirstPageHoldsAreSeenByImporters) {
   }
 }
 
+// The owner freed the one and allocated the other in its place.
+TEST_F(HostPoolImportTest, TwoImportsAtOneAddressEndOneAfterTheOther) {
+  auto const first = owner_->allocate(1);
+  auto const first_seen = importer_->import_pointer(owner_->export_pointer(first));
+  owner_->free(first);
+  auto const second = owner_->allocate(2);
+  ASSERT_EQ(second, first);
+  auto const second_seen = importer_->import_pointer(owner_->export_pointer(second));
+  EXPECT_EQ(second_seen, first_seen);
+  importer_->free(first_seen);
+  EXPECT_EQ(importer_->range_size(second_seen), 4 * kib);
+  importer_->free(second_seen);
+  EXPECT_TRUE(throws<invalid_argument>([&] { importer_->free(second_seen); }, "nothing is"));
+}
+
 TEST_F(HostPoolImportTest, ImporterFreesOnlyWhatItImported) {
   auto const own = owner_->allocate(1);
   auto const seen = importer_->import_pointer(owner_->export_pointer(own));

@@ -64,14 +64,16 @@ TEST_F(PublishedLeasesTest, FullTableLeavesNothing) {
   EXPECT_EQ(first_->published(), 2U);
 }
 
-TEST_F(PublishedLeasesTest, KeepsItsTablesAlive) {
+TEST_F(PublishedLeasesTest, KeepsNoTableAndForgetsThoseThatAreGone) {
   std::weak_ptr<void> const watched = first_;
   published_leases leases;
   leases.in(first_);
   first_.reset();
-  EXPECT_FALSE(watched.expired());
-  leases.retire_all();
   EXPECT_TRUE(watched.expired());
+  auto const held = leases.in(second_);
+  EXPECT_EQ(leases.in(second_).generation, held.generation);
+  leases.retire_all();
+  EXPECT_EQ(second_->published(), 0U);
 }
 
 TEST_F(PublishedLeasesTest, SeveralThreadsGetOneLease) {

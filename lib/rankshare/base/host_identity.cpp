@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <fstream>
 #include <string>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/base/text_file.hpp>
 
 namespace rankshare {
 namespace {
@@ -28,11 +28,8 @@ std::uint64_t namespace_inode(char const* path) {
 
 host_identity host_identity::of_this_process() {
   constexpr char boot_path[] = "/proc/sys/kernel/random/boot_id";
-  errno = 0;
-  std::ifstream file(boot_path);
   std::string text;
-  if (!std::getline(file, text)) {
-    int const errnum = errno != 0 ? errno : ENOENT;
+  if (int const errnum = read_text_file(boot_path, text); errnum != 0) {
     throw system_error(errnum,
                        std::string("reading ") + boot_path +
                            (errnum == EMFILE || errnum == ENFILE
@@ -41,7 +38,7 @@ host_identity host_identity::of_this_process() {
                        "open");
   }
   host_identity identity;
-  identity.boot = uuid::from_string(text);
+  identity.boot = uuid::from_string(text.substr(0, text.find('\n')));
   identity.pid_namespace = namespace_inode("/proc/self/ns/pid");
   identity.user_namespace = namespace_inode("/proc/self/ns/user");
   return identity;

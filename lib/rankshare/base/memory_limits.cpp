@@ -1,37 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankshare/base/memory_limits.hpp>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
-#include <rankshare/base/unique_fd.hpp>
+#include <rankshare/base/text_file.hpp>
 
 namespace rankshare {
 namespace {
 
-std::string read_small_file(std::string const& path) {
-  unique_fd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  char text[4096];
-  auto const got = ::read(file.get(), text, sizeof text);
-  return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : std::string();
-}
-
 std::optional<std::size_t> read_number(std::string const& path) {
-  std::string const text = read_small_file(path);
+  std::string const text = text_of_file(path);
   if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;  // "max": no limit
   return std::strtoull(text.c_str(), nullptr, 10);
 }
 
 std::size_t meminfo_available() {
-  std::string const text = read_small_file("/proc/meminfo");
+  std::string const text = text_of_file("/proc/meminfo");
   auto const at = text.find("MemAvailable:");
   if (at == std::string::npos) return std::numeric_limits<std::size_t>::max();
   return std::strtoull(text.c_str() + at + 13, nullptr, 10) * 1024;
@@ -46,7 +37,7 @@ struct cgroup_files {
 // are to be seen here.
 std::vector<cgroup_files> find_cgroups() {
   std::vector<cgroup_files> found;
-  std::ifstream file("/proc/self/cgroup");
+  std::istringstream file(text_of_file("/proc/self/cgroup"));
   std::string line;
   while (std::getline(file, line)) {
     auto const first = line.find(':');

@@ -10,24 +10,22 @@
 
 #include <atomic>
 #include <cerrno>
-#include <fstream>
 #include <sstream>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/base/text_file.hpp>
 
 namespace rankshare {
 namespace {
 
 std::string first_line(std::string const& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  std::string const text = text_of_file(path);
+  return text.substr(0, text.find('\n'));
 }
 
 // Of the calling thread: it may have a seccomp filter of its own.
 std::string status_value(std::string const& key) {
-  std::ifstream file("/proc/thread-self/status");
+  std::istringstream file(text_of_file("/proc/thread-self/status"));
   std::string line;
   while (std::getline(file, line)) {
     if (line.compare(0, key.size(), key) == 0) return line.substr(key.size() + 1);

@@ -60,7 +60,7 @@ void check_log(std::string_view value) {
 }
 
 std::chrono::milliseconds parse_timeout(std::string_view value) {
-  constexpr double longest = 1e9;  // seconds; keeps the milliseconds far from overflow
+  constexpr double longest = 1e-3 * static_cast<double>(settings::longest_timeout.count());
   std::string const text(value);
   char* end = nullptr;
   double const seconds = std::strtod(text.c_str(), &end);

@@ -23,6 +23,9 @@ struct settings {
   /// Longest wait for another rank; none: as long as it lives. `RANKSHARE_TIMEOUT`, in seconds.
   std::optional<std::chrono::milliseconds> timeout;
 
+  /// Longest limit that can be set.
+  static constexpr std::chrono::milliseconds longest_timeout{1'000'000'000'000};
+
   /// Reads the environment again. An unknown variable whose name begins with `RANKSHARE_` is
   /// reported once through the log handler.
   ///

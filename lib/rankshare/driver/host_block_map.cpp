@@ -11,8 +11,8 @@
 //
 // Approach: two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004). Free blocks
 // stand in lists by size class, eight classes to a power of two; a bit map finds the first list
-// that must fit. Neighbours are merged at once. The map from a page to its block is a sparse array
-// that the kernel fills on demand, so that a free costs no search.
+// that must fit. Neighbours are merged at once. The map from a page to its block is an array in
+// parts, which are made when they are first needed, so that a free costs no search.
 //
 // Limits: a request may miss a fitting block in its own class, which costs at most 1/8 of its size
 // in untouched address space.

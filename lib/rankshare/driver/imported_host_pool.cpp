@@ -100,13 +100,18 @@ device_pointer imported_host_pool::import_pointer(pointer_payload const& payload
   auto const offset = host_pool_layout::memory_offset + wanted.first_page * host_page_bytes;
   auto const bytes = wanted.pages * host_page_bytes;
   auto const address = reinterpret_cast<device_pointer>(view_until(offset + bytes)) + offset;
-  imported_[address] = bytes;
+  auto& here = imported_[address];
+  here.bytes = bytes;
+  ++here.users;
   return address;
 }
 
 void imported_host_pool::free(device_pointer pointer) {
   std::lock_guard const lock(mutex_);
-  if (imported_.erase(pointer) != 0) return;
+  if (auto const entry = imported_.find(pointer); entry != imported_.end()) {
+    if (--entry->second.users == 0) imported_.erase(entry);
+    return;
+  }
   throw invalid_argument("giving up the import of host memory at address " +
                          std::to_string(pointer) + ": nothing is imported there");
 }
@@ -114,7 +119,7 @@ void imported_host_pool::free(device_pointer pointer) {
 std::size_t imported_host_pool::range_size(device_pointer pointer) const {
   std::lock_guard const lock(mutex_);
   auto const entry = imported_.find(pointer);
-  if (entry != imported_.end()) return entry->second;
+  if (entry != imported_.end()) return entry->second.bytes;
   throw invalid_argument("measuring host memory at address " + std::to_string(pointer) +
                          ": no allocation of this pool begins there");
 }

@@ -52,7 +52,13 @@ class imported_host_pool final : public host_pool {
   mutable std::mutex mutex_;
   std::vector<view> views_;     // from the start of the file, each larger than the one before
   std::byte* table_ = nullptr;  // the records behind the memory; mapped when the first is needed
-  std::unordered_map<device_pointer, std::size_t> imported_;  // address -> bytes
+  // Several imports may be at one address: the owner may have freed the one and allocated the
+  // other.
+  struct import_at {
+    std::size_t bytes;  // of the latest
+    std::size_t users;
+  };
+  std::unordered_map<device_pointer, import_at> imported_;
 };
 
 }  // namespace rankshare::detail

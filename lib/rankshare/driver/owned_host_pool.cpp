@@ -30,9 +30,9 @@ host_pool_layout layout_for(std::size_t max_size) {
 owned_host_pool::owned_host_pool(pool_properties const& properties)
     : layout_(layout_for(properties.max_size)),
       file_(make_host_pool_file(layout_)),
-      base_(map_host_pool_file(file_.get(), 0, layout_.file_bytes(), "making a host pool")),
       made_in_(fork_generation()),
-      blocks_(layout_.pages()) {
+      blocks_(layout_.pages()),
+      base_(map_host_pool_file(file_.get(), 0, layout_.file_bytes(), "making a host pool")) {
   write_host_pool_head(*reinterpret_cast<host_pool_head*>(base_), layout_, properties.id);
 }
 

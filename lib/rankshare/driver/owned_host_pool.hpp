@@ -48,10 +48,10 @@ class owned_host_pool final : public host_pool {
 
   host_pool_layout layout_;
   unique_fd file_;
-  std::byte* base_;
   std::uint64_t made_in_;  // fork_generation()
   mutable std::mutex mutex_;
   host_block_map blocks_;
+  std::byte* base_;  // mapped last: what fails before leaves no mapping
   std::unordered_map<host_block_map::page, exported_block> exported_;
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t slots_used_ = 0;

@@ -12,7 +12,8 @@
 
 namespace rankshare::detail {
 
-/// Owns at most one lease in each table. What it belongs to retires them before its memory goes.
+/// Owns at most one lease in each table, and keeps no table. What it belongs to retires them before
+/// its memory goes.
 ///
 /// @par Thread safety
 /// Every function may be called from any thread.
@@ -31,7 +32,8 @@ class RANKSHARE_EXPORT published_leases {
 
  private:
   std::mutex mutex_;
-  std::vector<std::pair<std::shared_ptr<lease_table>, lease>> leases_;
+  // A table goes with its board; then nobody is left who could look at the lease.
+  std::vector<std::pair<std::weak_ptr<lease_table>, lease>> leases_;
 };
 
 }  // namespace rankshare::detail

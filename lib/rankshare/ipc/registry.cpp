@@ -5,6 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <rankshare/base/error.hpp>
+
 namespace rankshare::detail {
 namespace {
 
@@ -54,7 +56,12 @@ std::shared_ptr<shared_pool> registry::find_or_import(uuid const& id, device whe
                                                       memory_kind kind,
                                                       importer const& get_handle) {
   std::unique_lock lock(state().mutex);
-  if (auto found = find_locked(lock, id)) return found;
+  if (auto found = find_locked(lock, id)) {
+    if (found->kind() == kind && found->where() == where) return found;
+    throw invalid_descriptor("importing pool " + to_string(id) +
+                             ": this process has it already, and its memory is of another kind or "
+                             "on another device; use the resource type of its owner");
+  }
   auto imported = shared_pool::import_from(where, kind, get_handle());
   // What is handed out owns the pool through a deleter that gives it up under the lock.
   auto* const raw = imported.get();

@@ -29,6 +29,7 @@ class RANKSHARE_EXPORT registry {
   /// @param where      device that serves the import
   /// @param kind       where its memory is
   /// @param get_handle called once, and only if the pool is not there
+  /// @throws invalid_descriptor if the pool is there, and its memory is of another kind
   /// @throws what `get_handle` or the driver throws; nothing is entered then
   static std::shared_ptr<shared_pool> find_or_import(uuid const& id, device where, memory_kind kind,
                                                      importer const& get_handle);

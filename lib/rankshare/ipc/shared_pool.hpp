@@ -25,7 +25,8 @@ class RANKSHARE_EXPORT shared_pool {
   /// Makes a pool and exports it at once.
   static std::shared_ptr<shared_pool> create(device where, pool_properties properties);
 
-  /// Imports a pool. Only the registry calls this, so that no pool is imported twice.
+  /// Imports a pool. Where the uuid is known, only the registry calls this, so that no
+  /// pool is imported twice.
   static std::shared_ptr<shared_pool> import_from(device where, memory_kind kind,
                                                   allocation_handle handle);
 

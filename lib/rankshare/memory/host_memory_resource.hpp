@@ -16,7 +16,7 @@ struct host_memory_resource_options {
   std::size_t max_size = 0;
 };
 
-/// A pool of host memory in one memfd, which other processes map as a whole.
+/// A pool of host memory in one memfd, which other processes map as far as they need.
 ///
 /// An allocation that would need more memory than the machine (or the memory cgroup) has available
 /// is refused. That is a hint: memory is taken when it is first written, and if others have used it

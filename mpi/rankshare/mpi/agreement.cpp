@@ -45,6 +45,11 @@ void agree(board& meeting, operation called, board::limit longest,
   std::exception_ptr own_failure;
   try {
     mine.payload = local();
+    if (mine.payload.size() > mailbox_bytes) {
+      throw invalid_argument(std::string(to_string(called)) + ": a record of " +
+                             std::to_string(mine.payload.size()) + " bytes is longer than the " +
+                             std::to_string(mailbox_bytes) + " bytes of a mailbox");
+    }
   } catch (...) {
     own_failure = std::current_exception();
     mine.kind = current_error_kind();

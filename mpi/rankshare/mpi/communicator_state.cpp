@@ -6,6 +6,7 @@
 #include <string>
 
 #include <rankshare/base/log.hpp>
+#include <rankshare/base/process.hpp>
 #include <rankshare/mpi/error.hpp>
 #include <rankshare/mpi/mpi_call.hpp>
 
@@ -92,7 +93,8 @@ communicator_state::communicator_state(MPI_Comm duplicate, std::vector<process_r
       records_(std::move(records)),
       local_ranks_(std::move(local_ranks)),
       rank_(rank),
-      board_(std::move(meeting)) {}
+      board_(std::move(meeting)),
+      made_in_(fork_generation()) {}
 
 communicator_state::~communicator_state() = default;
 
@@ -134,6 +136,11 @@ void communicator_state::check_attached(char const* doing) const {
 }
 
 collective_guard::collective_guard(communicator_state& state, operation called) : state_(state) {
+  if (fork_generation() != state.made_in_) {
+    throw invalid_argument(std::string("calling ") + to_string(called) +
+                           ": this process was forked from rank " + std::to_string(state.rank()) +
+                           ", and only that rank meets the others; call it there");
+  }
   if (!state.in_collective_.exchange(true, std::memory_order_acquire)) return;
   std::string const text = "two threads of rank " + std::to_string(state.rank()) +
                            " were in collectives of one node communicator at once, the second in " +

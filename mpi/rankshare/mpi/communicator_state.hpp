@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -54,14 +55,16 @@ class RANKSHARE_EXPORT communicator_state {
   std::vector<int> local_ranks_;
   int rank_;
   std::unique_ptr<board> board_;
+  std::uint64_t made_in_;  // fork_generation()
   std::atomic<bool> in_collective_{false};
 };
 
-/// Held during a collective: two threads in collectives of one board are an error on every rank.
+/// Held during a collective: two threads in collectives of one board are an error on every rank,
+/// and a forked child takes no part.
 class RANKSHARE_EXPORT collective_guard {
  public:
-  /// @throws invalid_argument if another thread is in a collective of the same board, which it
-  /// breaks
+  /// @throws invalid_argument in a forked child; or if another thread is in a collective of the
+  ///                          same board, which it breaks
   collective_guard(communicator_state& state, operation called);
   ~collective_guard();
   collective_guard(collective_guard const&) = delete;

@@ -37,7 +37,8 @@ struct attempt {
   MPI_Comm communicator = MPI_COMM_NULL;
   int rank = 0;
   int size = 0;
-  board::limit longest;
+  board::limit asked_for;
+  board::limit longest;  // in force
   board_file::candidate candidate;
   std::exception_ptr own_failure;
   error_kind own_kind = error_kind::none;
@@ -55,8 +56,7 @@ struct attempt {
 
 process_record offer(attempt& now) {
   try {
-    auto const& settings = current_settings();
-    if (!now.longest) now.longest = settings.timeout;
+    now.longest = limit_in_force(now.asked_for);
     auto record = process_record::of_this_process();
     now.candidate = board_file::make_candidate();
     record.board_fd = now.candidate.fd.get();
@@ -145,35 +145,27 @@ std::shared_ptr<board_file> join_board(attempt& now, int local_rank) {
   return file;
 }
 
-// Ends a wait when a process of this node has ended.
+bool has_ended(process_record const& peer) {
+  if (process_start_time(peer.pid) != peer.start_time) return true;
+  try {
+    return has_exited(open_pidfd(peer.pid).get());
+  } catch (system_error const& failure) {
+    return failure.code().value() == ESRCH;  // else it is not known
+  } catch (not_supported const&) {
+    return false;
+  }
+}
+
+// Ends a wait when a process of this node has ended. It keeps no descriptors.
 pending::check peers_alive(attempt const& now) {
-  auto const pidfds = std::make_shared<std::vector<std::pair<int, unique_fd>>>();
-  return [&now, pidfds] {
-    if (pidfds->empty()) {
-      auto const record_of = [&](int rank) -> process_record const& {
-        return now.records[static_cast<std::size_t>(rank)];
-      };
-      for (int const rank : now.local_ranks) {
-        // A pid of another PID namespace means another process here.
-        if (rank == now.rank ||
-            record_of(rank).pid_namespace != record_of(now.rank).pid_namespace) {
-          continue;
-        }
-        try {
-          pidfds->emplace_back(rank, open_pidfd(record_of(rank).pid));
-        } catch (system_error const& failure) {
-          if (failure.code().value() == ESRCH) {
-            throw peer_lost({rank}, std::string(doing) + ": rank " + std::to_string(rank) +
-                                        " has ended; see the output of that process for why");
-          }
-          return;  // no descriptors left: this wait does without
-        } catch (not_supported const&) {
-          return;
-        }
+  return [&now] {
+    auto const& self = now.records[static_cast<std::size_t>(now.rank)];
+    for (int const rank : now.local_ranks) {
+      auto const& peer = now.records[static_cast<std::size_t>(rank)];
+      // A pid of another PID namespace means another process here.
+      if (rank == now.rank || peer.pid_namespace != self.pid_namespace || !has_ended(peer)) {
+        continue;
       }
-    }
-    for (auto const& [rank, pidfd] : *pidfds) {
-      if (!has_exited(pidfd.get())) continue;
       throw peer_lost({rank}, std::string(doing) + ": rank " + std::to_string(rank) +
                                   " has ended; see the output of that process for why");
     }
@@ -249,10 +241,23 @@ std::vector<int> ranks_of_same_host(std::vector<process_record> const& records, 
   return result;
 }
 
-std::shared_ptr<communicator_state> construct_state(MPI_Comm communicator, board::limit longest) {
+board::limit limit_in_force(board::limit asked_for) {
+  auto const& settings = current_settings();
+  if (!asked_for) return settings.timeout;
+  if (asked_for->count() <= 0 || *asked_for > settings::longest_timeout) {
+    throw invalid_argument(std::string(doing) + ": a timeout of " +
+                           std::to_string(asked_for->count()) +
+                           " ms is not allowed; set it above 0 and to at most " +
+                           std::to_string(settings::longest_timeout.count()) +
+                           " ms, or leave it out to wait as long as the others live");
+  }
+  return asked_for;
+}
+
+std::shared_ptr<communicator_state> construct_state(MPI_Comm communicator, board::limit asked_for) {
   attempt now;
   now.communicator = communicator;
-  now.longest = longest;
+  now.asked_for = asked_for;
   check_mpi(MPI_Comm_rank(communicator, &now.rank), "MPI_Comm_rank", doing);
   check_mpi(MPI_Comm_size(communicator, &now.size), "MPI_Comm_size", doing);
   gather_records(now);

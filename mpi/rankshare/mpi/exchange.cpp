@@ -129,6 +129,7 @@ std::shared_ptr<shared_pool> exchange::map_pool(int local_rank, pool_descriptor 
                              " is the board of a node communicator, not a pool; send the "
                              "descriptor as its owner made it");
   }
+  mapped_pools_.push_back(content.pool);
   known.pool = rankshare::detail::registry::find_or_import(
       content.pool, device_of(content), content.kind, [&] {
         auto const& owner = state_->record(rank);
@@ -160,6 +161,7 @@ buffer exchange::import_buffer(int local_rank, std::vector<std::byte> const& rec
 
 void exchange::begin() {
   new_pools_.clear();
+  mapped_pools_.clear();
   for (auto entry = pools_.begin(); entry != pools_.end();) {
     auto const& known = entry->second;
     bool const current = state_->meeting().view_of(known.local_rank).is_current(known.published);
@@ -168,7 +170,11 @@ void exchange::begin() {
 }
 
 void exchange::undo() noexcept {
+  for (auto const& id : mapped_pools_) {
+    if (auto const entry = pools_.find(id); entry != pools_.end()) entry->second.pool.reset();
+  }
   for (auto const& id : new_pools_) pools_.erase(id);
+  mapped_pools_.clear();
   new_pools_.clear();
 }
 

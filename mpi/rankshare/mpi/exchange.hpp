@@ -55,7 +55,8 @@ class RANKSHARE_EXPORT exchange {
   /// Begins an operation: lets go of pools whose owners have closed them.
   void begin();
 
-  /// Lets go of pools that became known since `begin`: the operation failed on some rank.
+  /// Forgets pools that became known since `begin`, and lets go of those that were mapped since:
+  /// the operation failed on some rank.
   void undo() noexcept;
 
  private:
@@ -75,7 +76,8 @@ class RANKSHARE_EXPORT exchange {
   std::shared_ptr<communicator_state> state_;
   fd_transport transport_;
   std::unordered_map<uuid, known_pool> pools_;
-  std::vector<uuid> new_pools_;  // known since `begin`
+  std::vector<uuid> new_pools_;     // known since `begin`
+  std::vector<uuid> mapped_pools_;  // mapped since `begin`
 };
 
 }  // namespace rankshare::mpi::detail

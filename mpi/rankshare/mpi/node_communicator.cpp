@@ -34,7 +34,8 @@ struct node_communicator::implementation {
   detail::board& meeting() { return state->meeting(); }
   int local_rank_of(int rank) const;
   std::string describe_device() const;
-  void wait_for(stream_ref stream) const;
+  static void wait_for(stream_ref stream, rankshare::device where);
+  std::vector<detail::contribution> receive();
   std::vector<std::byte> announce(buffer const& mine, stream_ref stream);
   template <class Local>
   void collective(operation called, Local const& local);
@@ -42,17 +43,26 @@ struct node_communicator::implementation {
 
 namespace {
 
+// A limit that is wrong is this rank's failure, which it tells the others without one.
+detail::board::limit limit_or_none(detail::board::limit asked_for) {
+  try {
+    return detail::limit_in_force(asked_for);
+  } catch (invalid_argument const&) {
+    return std::nullopt;
+  }
+}
+
 std::shared_ptr<detail::communicator_state> find_or_construct(MPI_Comm communicator,
-                                                              detail::board::limit longest) {
+                                                              detail::board::limit asked_for) {
   if (auto known = detail::communicator_state::find(communicator)) {
     detail::collective_guard const guard(*known, operation::attach);
-    // The environment was read, and found good, when the board was built.
-    detail::agree(known->meeting(), operation::attach,
-                  longest ? longest : current_settings().timeout,
-                  [] { return std::vector<std::byte>(); });
+    detail::agree(known->meeting(), operation::attach, limit_or_none(asked_for), [&] {
+      detail::limit_in_force(asked_for);
+      return std::vector<std::byte>();
+    });
     return known;
   }
-  auto made = detail::construct_state(communicator, longest);
+  auto made = detail::construct_state(communicator, asked_for);
   detail::communicator_state::attach(communicator, made);
   return made;
 }
@@ -81,7 +91,7 @@ node_communicator::node_communicator(MPI_Comm communicator, options const& made_
   check_communicator(communicator);
   implementation_ =
       std::make_unique<implementation>(find_or_construct(communicator, made_with.timeout));
-  implementation_->longest = made_with.timeout ? made_with.timeout : current_settings().timeout;
+  implementation_->longest = detail::limit_in_force(made_with.timeout);
   rankshare::detail::set_log_rank(rank());
   if (current_log_level() >= log_level::info) {
     rankshare::detail::log(log_level::info, description());
@@ -151,9 +161,9 @@ template <class Local>
 void node_communicator::implementation::collective(operation called, Local const& local) {
   constexpr char doing[] = "calling a collective of a node communicator";
   detail::require_active_mpi(doing);
-  state->check_attached(doing);
   try {
     detail::agree(meeting(), called, longest, [&]() -> std::vector<std::byte> {
+      state->check_attached(doing);
       detail::require_mpi_thread(doing);
       return local();
     });
@@ -163,9 +173,9 @@ void node_communicator::implementation::collective(operation called, Local const
   }
 }
 
-void node_communicator::implementation::wait_for(stream_ref stream) const {
-  auto& driver =
-      stream.served_by() != nullptr ? *stream.served_by() : rankshare::device::host().driver();
+// A stream that was given as the driver's own handle is one of `where`.
+void node_communicator::implementation::wait_for(stream_ref stream, rankshare::device where) {
+  auto& driver = stream.served_by() != nullptr ? *stream.served_by() : where.driver();
   if (driver.stream_query(stream.native_handle())) return;
   event reached(driver);
   reached.record(stream);
@@ -175,10 +185,22 @@ void node_communicator::implementation::wait_for(stream_ref stream) const {
 std::vector<std::byte> node_communicator::implementation::announce(buffer const& mine,
                                                                    stream_ref stream) {
   auto record = traffic.publish(mine);
-  auto const allocated_on = buffer_access::state(mine)->deallocation_stream();
-  if (allocated_on != stream) wait_for(allocated_on);
-  wait_for(stream);
+  auto const& memory = *buffer_access::state(mine);
+  if (memory.deallocation_stream() != stream) {
+    wait_for(memory.deallocation_stream(), memory.where());
+  }
+  wait_for(stream, memory.where());
   return record;
+}
+
+// What all ranks contributed to the round before, by local rank. Called in the local part of the
+// next round, so that a failure here is one of that round.
+std::vector<detail::contribution> node_communicator::implementation::receive() {
+  std::vector<detail::contribution> received;
+  for (int peer = 0; peer < meeting().local_size(); ++peer) {
+    received.push_back(meeting().read(peer));
+  }
+  return received;
 }
 
 void node_communicator::share(pool_memory_resource const& resource) {
@@ -186,14 +208,11 @@ void node_communicator::share(pool_memory_resource const& resource) {
   detail::collective_guard const guard(*me.state, operation::share);
   me.traffic.begin();
   me.collective(operation::share, [&] { return me.traffic.publish(resource); });
-  std::vector<std::vector<std::byte>> records;
-  for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
-    records.push_back(me.meeting().read(peer).payload);
-  }
   me.collective(operation::import_peers, [&] {
+    auto const received = me.receive();
     for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
       if (peer == me.meeting().local_rank()) continue;
-      me.traffic.remember_pool(peer, records[static_cast<std::size_t>(peer)]);
+      me.traffic.remember_pool(peer, received[static_cast<std::size_t>(peer)].payload);
     }
     return std::vector<std::byte>();
   });
@@ -204,13 +223,12 @@ peer_buffers node_communicator::share_all(buffer const& mine, stream_ref stream)
   detail::collective_guard const guard(*me.state, operation::share_all);
   me.traffic.begin();
   me.collective(operation::share_all, [&] { return me.announce(mine, stream); });
-  std::vector<buffer> buffers(static_cast<std::size_t>(me.state->size()));
-  std::vector<bool> reachable(buffers.size(), false);
-  std::vector<detail::contribution> received;
-  for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
-    received.push_back(me.meeting().read(peer));
-  }
+  std::vector<buffer> buffers;
+  std::vector<bool> reachable;
   me.collective(operation::import_peers, [&] {
+    auto const received = me.receive();
+    buffers.resize(static_cast<std::size_t>(me.state->size()));
+    reachable.resize(buffers.size(), false);
     for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
       auto const rank = static_cast<std::size_t>(me.meeting().member(peer).rank);
       buffers[rank] = peer == me.meeting().local_rank()
@@ -246,12 +264,9 @@ buffer node_communicator::share_from(buffer const* mine, int root, stream_ref st
     record.insert(record.end(), announced.begin(), announced.end());
     return record;
   });
-  std::vector<detail::contribution> received;
-  for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
-    received.push_back(me.meeting().read(peer));
-  }
   buffer result;
   me.collective(operation::import_peers, [&] {
+    auto const received = me.receive();
     for (int peer = 0; peer < me.meeting().local_size(); ++peer) {
       auto const& theirs = received[static_cast<std::size_t>(peer)].payload;
       int their_root = -1;
@@ -278,7 +293,7 @@ void node_communicator::fence(stream_ref stream) {
   detail::collective_guard const guard(*me.state, operation::fence);
   me.traffic.begin();
   me.collective(operation::fence, [&] {
-    me.wait_for(stream);
+    me.wait_for(stream, rankshare::device::host());
     return std::vector<std::byte>();
   });
 }
