@@ -109,9 +109,10 @@ void board_file::check(unique_fd const& file, uuid const& nonce) {
       std::memcmp(&found, &wanted, sizeof found) == 0) {
     return;
   }
-  throw invalid_descriptor("fetching the board of this node: what came is not the board " +
-                           to_string(nonce) +
-                           "; the ranks are not on one machine, or do not share a PID namespace");
+  throw invalid_descriptor(
+      "fetching the board of this node: what came is not the board " + to_string(nonce) +
+      "; its owner has given up since, or the ranks are not on one machine, or "
+      "do not share a PID namespace");
 }
 
 std::shared_ptr<board_file> board_file::open(unique_fd file, uuid const& nonce) {

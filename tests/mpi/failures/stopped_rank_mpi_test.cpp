@@ -2,6 +2,7 @@
 // A rank stops without ending: it is waited for as long as it lives, or as long as a limit says.
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/syscall.h>
 
 #include <chrono>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <mpi/failures/failure_fixture.hpp>
+#include <mpi/failures/system_calls.hpp>
 #include <rankshare/base/process.hpp>
 
 namespace rankshare::test {
@@ -182,6 +184,47 @@ TEST_P(StoppedRankTest, ALimitEndsTheFirstConstructorWhereARankNeverCallsIt) {
   }
   // Operations on it are unfinished, so it stays.
   communicator_ = MPI_COMM_NULL;
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+  build_board();
+  mpi::node_communicator node(communicator_);
+  expect_sharing_works(node);
+}
+
+TEST_P(StoppedRankTest, ALimitEndsTheFirstConstructorWhereARankStopsInIt) {
+  auto const before = footprint::now(&checked_);
+  auto const construct = [&] { mpi::node_communicator node(communicator_, {milliseconds(1000)}); };
+  bool has_stopped = false;
+  system_call_hook const hook([&](long number, system_call_hook::arguments const&) {
+    if (!is_stopped() || number != SYS_pidfd_getfd || has_stopped) return;
+    has_stopped = true;
+    ::raise(SIGSTOP);
+  });
+  if (is_stopped()) {
+    // It goes on when the others have given up: what it was to fetch is closed, or another file has
+    // its number.
+    error_kind kind = error_kind::none;
+    try {
+      construct();
+    } catch (stale_descriptor const& thrown) {
+      kind = thrown.kind();
+    } catch (invalid_descriptor const& thrown) {
+      kind = thrown.kind();
+      EXPECT_NE(std::string(thrown.what()).find("its owner has given up"), std::string::npos);
+    }
+    EXPECT_NE(kind, error_kind::none);
+  } else {
+    EXPECT_TRUE(throws_for<mpi::timeout>({}, construct, "making a node communicator",
+                                         "not every rank called it", "limit of 1000 ms"));
+    watch_->reach(1);
+    if (is_impatient()) {
+      for (int const rank : all_but(stopped())) watch_->until_reached(rank, 1);
+      until_it_has_stopped();
+      let_it_go_on();
+    }
+  }
+  EXPECT_TRUE(nothing_left_since(before));
+  communicator_ = MPI_COMM_NULL;  // as above
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
   build_board();
