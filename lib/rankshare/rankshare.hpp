@@ -3,6 +3,10 @@
 /// All of the core library: memory resources, buffers, streams, descriptors, errors.
 #pragma once
 
+#if __cplusplus < 201703L
+#error "rankshare needs C++17 or later: compile with -std=c++17"
+#endif
+
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/log.hpp>
 #include <rankshare/base/settings.hpp>

@@ -38,6 +38,7 @@ commands_of() {  # commands_of FILE NUMBER: all of its commands, of which so man
     case $line in
       tools/quickstart | tools/test) ;;  # .ci/run and tools/compat run them
       'bazel build -c opt //examples/...') ;;
+      'bazel build -c opt --nosandbox_debug //:my_program' | 'mpirun -n 2 bazel-bin/my_program') ;;  # the reader's own
       'mpirun -n '[0-9]' bazel-bin/examples/'*)
         run_example "${words[2]}" "${words[3]#bazel-bin/}" "${words[@]:4}"
         started=$((started + 1))

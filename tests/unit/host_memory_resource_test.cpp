@@ -49,7 +49,7 @@ TEST_F(HostMemoryResourceTest, DefaultSizeIsTheMemoryOfTheMachine) {
   EXPECT_NO_THROW(memory.allocate(1 << 20));
   EXPECT_TRUE(throws<out_of_memory>([&] { memory.allocate(machine_memory()); }, "available"));
   EXPECT_TRUE(
-      throws<out_of_memory>([&] { memory.allocate(machine_memory() + 4096); }, "raise max_size"));
+      throws<out_of_memory>([&] { memory.allocate(machine_memory() + 4096); }, "ask for less"));
 }
 
 TEST_F(HostMemoryResourceTest, TooLargeAMaxSizeIsRefused) {

@@ -2,8 +2,8 @@
 #include "tools/bench/machine.hpp"
 
 #include <mpi.h>
-#include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
@@ -33,11 +33,8 @@ std::string processor_name() {
   return {};
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
+// Of the machine: mpirun may have bound this rank to one of them.
+int usable_cores() { return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 double load_average() {
   double load = 0;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/base/sealed_memfd.hpp>
 
 // Note [Host pool file]
 //
@@ -31,7 +32,6 @@ namespace rankshare::detail {
 namespace {
 
 constexpr char pool_magic[8] = {'r', 's', 'h', 'p', 'o', 'o', 'l', '1'};
-constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 // What stands before the records.
 struct header {
@@ -42,10 +42,9 @@ struct header {
 
 // Null if `fd` is a host pool; its header is in `found` then.
 char const* why_no_pool(int fd, header& found) {
-  int const seals = ::fcntl(fd, F_GET_SEALS);
   struct stat entry {};
-  if (seals < 0 || ::fstat(fd, &entry) != 0) return "it is not a memfd";
-  if ((seals & wanted_seals) != wanted_seals) return "its memfd is not sealed";
+  if (::fcntl(fd, F_GET_SEALS) < 0 || ::fstat(fd, &entry) != 0) return "it is not a memfd";
+  if (!is_sealed_memfd(fd)) return "its memfd is not sealed";
   if (::pread(fd, &found, sizeof found, 0) != static_cast<ssize_t>(sizeof found) ||
       std::memcmp(found.magic, pool_magic, sizeof pool_magic) != 0 || found.memory == 0 ||
       found.memory > static_cast<std::uint64_t>(entry.st_size) ||
@@ -56,39 +55,11 @@ char const* why_no_pool(int fd, header& found) {
   return nullptr;
 }
 
-[[noreturn]] void throw_no_memfd(int errnum) {
-  std::string const doing = "making a host pool: ";
-  switch (errnum) {
-    case ENOSYS:
-      throw not_supported(doing +
-                              "this kernel has no memfd_create (ENOSYS), which came with Linux "
-                              "3.17; use a newer kernel, or a container runtime that lets the call "
-                              "through",
-                          "memfd_create");
-    case EMFILE:
-    case ENFILE:
-      throw system_error(errnum, doing + "no file descriptors are left; raise ulimit -n",
-                         "memfd_create");
-    default:
-      throw system_error(errnum, doing + "the kernel refused a memfd", "memfd_create");
-  }
-}
-
 }  // namespace
 
 unique_fd make_host_pool_file(host_pool_layout const& layout) {
-  unique_fd file(::memfd_create("rankshare-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) throw_no_memfd(errno);
-  if (::ftruncate(file.get(), static_cast<off_t>(layout.file_bytes())) != 0) {
-    throw system_error(errno,
-                       "making a host pool of " + std::to_string(layout.memory) +
-                           " bytes: the memfd cannot be that large; lower max_size",
-                       "ftruncate");
-  }
-  if (::fcntl(file.get(), F_ADD_SEALS, wanted_seals) != 0) {
-    throw system_error(errno, "making a host pool: its memfd cannot be sealed", "fcntl");
-  }
-  return file;
+  return make_sealed_memfd("rankshare-pool", layout.file_bytes(),
+                           "making a host pool of " + std::to_string(layout.memory) + " bytes");
 }
 
 void write_host_pool_head(host_pool_head& head, host_pool_layout const& layout, uuid const& id) {

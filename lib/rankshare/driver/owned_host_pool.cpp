@@ -52,6 +52,14 @@ host_export_record& owned_host_pool::record(std::uint32_t slot) const {
 }
 
 void owned_host_pool::refuse(std::size_t bytes) const {
+  if (bytes > layout_.memory) {
+    throw out_of_memory("allocating " + std::to_string(bytes) +
+                            " bytes of host memory: the pool holds " +
+                            std::to_string(layout_.memory) +
+                            " bytes (its max_size, or what the machine has); ask for less, or make "
+                            "the pool with a larger max_size where the machine has more",
+                        bytes);
+  }
   throw out_of_memory("allocating " + std::to_string(bytes) +
                           " bytes of host memory: the pool of " + std::to_string(layout_.memory) +
                           " bytes has no block of that size left; close buffers, or raise max_size",

@@ -35,7 +35,9 @@ buffer::~buffer() = default;
 
 void buffer::check_open(char const* doing) const {
   if (state_ == nullptr) {
-    throw closed_error(std::string(doing) + ": the buffer has been closed or moved from");
+    throw closed_error(
+        std::string(doing) +
+        ": the buffer has been closed or moved from, or never was allocated; allocate one");
   }
 }
 

@@ -43,7 +43,9 @@ class RANKSHARE_EXPORT buffer {
 
   /// Maps a buffer of another process.
   ///
-  /// A second import of the same buffer maps nothing: it counts one more user.
+  /// A second import of a buffer that this process has mapped maps nothing and asks nobody: it
+  /// counts one more user. That the owner has not freed it meanwhile is known only for buffers that
+  /// came through a node communicator.
   ///
   /// @param resource   the mapped resource of the pool that the buffer was allocated from
   /// @param descriptor from the `ipc_descriptor` of the owner's buffer; untrusted

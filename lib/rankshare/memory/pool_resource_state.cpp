@@ -129,7 +129,8 @@ buffer allocate_from_pool(std::shared_ptr<shared_pool> const& source, std::size_
 buffer import_from_pool(std::shared_ptr<shared_pool> const& source,
                         buffer_descriptor const& descriptor, stream_ref stream) {
   auto const& content = descriptor.content();
-  if (content.pool != source->id()) {
+  // A pool that was imported by a bare descriptor has no uuid to compare; the driver tells then.
+  if (!source->id().is_nil() && content.pool != source->id()) {
     throw invalid_descriptor("importing a buffer of pool " + to_string(content.pool) +
                              " through the resource of pool " + to_string(source->id()) +
                              ": look the resource up by the descriptor's pool_id()");

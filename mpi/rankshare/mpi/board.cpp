@@ -268,7 +268,8 @@ void board::give_up(milliseconds longest) {
   auto const late = ranks_of(missing());
   std::string const text = name_ranks(late) + " did not call " + to_string(waiting_for_) +
                            " within the limit of " + std::to_string(longest.count()) +
-                           " ms; look for what keeps them, or raise RANKSHARE_TIMEOUT";
+                           " ms; look for what keeps them, or raise the limit (the option timeout, "
+                           "else RANKSHARE_TIMEOUT)";
   break_up(error_kind::timeout, text);
   if (has_everybody_come()) return;
   throw timeout(late, "waiting for other ranks: " + text);
@@ -349,7 +350,8 @@ void board::check_broken() {
 
 void board::throw_broken() const {
   throw broken_communicator("using a node communicator that is broken: " + broken_text() +
-                            "; make a new one from a communicator of the ranks that are left");
+                            "; make a new one from a new communicator of the ranks that are left "
+                            "(MPI_Comm_dup, or MPI_Comm_create_group where some have ended)");
 }
 
 void board::check_whole() const {

@@ -12,12 +12,12 @@
 #include <string>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/base/sealed_memfd.hpp>
 
 namespace rankshare::mpi::detail {
 namespace {
 
 constexpr char board_magic[8] = {'r', 's', 'h', 'b', 'o', 'a', 'r', 'd'};
-constexpr int wanted_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 // What a board file begins with.
 struct header {
@@ -80,19 +80,11 @@ board_file::~board_file() {
 }
 
 board_file::candidate board_file::make_candidate() {
-  unique_fd file(::memfd_create("rankshare-board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) {
-    throw system_error(errno,
-                       "making the board of a node: no memfd; raise the limit of open files "
-                       "(ulimit -n)",
-                       "memfd_create");
-  }
+  constexpr char doing[] = "making the board of a node";
+  unique_fd file = make_sealed_memfd("rankshare-board", sizeof(board_layout), doing);
   header const written = make_header(uuid::random());
-  if (::ftruncate(file.get(), static_cast<off_t>(sizeof(board_layout))) != 0 ||
-      ::fcntl(file.get(), F_ADD_SEALS, wanted_seals) != 0 ||
-      ::pwrite(file.get(), &written, sizeof written, 0) != static_cast<ssize_t>(sizeof written)) {
-    throw system_error(errno, "making the board of a node: its memfd cannot be sized and sealed",
-                       "ftruncate");
+  if (::pwrite(file.get(), &written, sizeof written, 0) != static_cast<ssize_t>(sizeof written)) {
+    throw system_error(errno, std::string(doing) + ": its memfd cannot be written", "pwrite");
   }
   return {std::move(file), written.nonce};
 }
@@ -102,8 +94,7 @@ void board_file::check(unique_fd const& file, uuid const& nonce) {
   header found{};
   header const wanted = make_header(nonce);
   struct stat entry {};
-  int const seals = ::fcntl(file.get(), F_GET_SEALS);
-  if (seals >= 0 && (seals & wanted_seals) == wanted_seals && ::fstat(file.get(), &entry) == 0 &&
+  if (is_sealed_memfd(file.get()) && ::fstat(file.get(), &entry) == 0 &&
       static_cast<std::size_t>(entry.st_size) == sizeof(board_layout) &&
       ::pread(file.get(), &found, sizeof found, 0) == static_cast<ssize_t>(sizeof found) &&
       std::memcmp(&found, &wanted, sizeof found) == 0) {

@@ -146,7 +146,9 @@ std::shared_ptr<board_file> join_board(attempt& now, int local_rank) {
 }
 
 bool has_ended(process_record const& peer) {
-  if (process_start_time(peer.pid) != peer.start_time) return true;
+  // 0: it cannot be read, for want of a descriptor or of the process; the pidfd tells.
+  auto const started = process_start_time(peer.pid);
+  if (started != 0 && started != peer.start_time) return true;
   try {
     return has_exited(open_pidfd(peer.pid).get());
   } catch (system_error const& failure) {
@@ -166,6 +168,7 @@ pending::check peers_alive(attempt const& now) {
       if (rank == now.rank || peer.pid_namespace != self.pid_namespace || !has_ended(peer)) {
         continue;
       }
+      if (now.own_failure) std::rethrow_exception(now.own_failure);
       throw peer_lost({rank}, std::string(doing) + ": rank " + std::to_string(rank) +
                                   " has ended; see the output of that process for why");
     }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/base/log.hpp>
 #include <rankshare/handle/device.hpp>
 #include <rankshare/ipc/registry.hpp>
 #include <rankshare/memory/allocation.hpp>
@@ -20,6 +21,13 @@ using rankshare::detail::shared_pool;
 template <class Bytes>
 void append(std::vector<std::byte>& record, Bytes const& bytes) {
   record.insert(record.end(), bytes.begin(), bytes.end());
+}
+
+// Steps are described only where they are reported.
+template <class Describe>
+void trace(Describe const& describe) {
+  if (current_log_level() < log_level::trace) return;
+  rankshare::detail::log(log_level::trace, describe());
 }
 
 device device_of(pool_descriptor::fields const& content) {
@@ -141,6 +149,10 @@ std::shared_ptr<shared_pool> exchange::map_pool(int local_rank, pool_descriptor 
         auto fetched = transport_.fetch(owner, content.fd);
         // The rank still has the pool, so what was fetched is the pool.
         check_current(local_rank, content.lease, "pool");
+        trace([&] {
+          return "fetched pool " + to_string(content.pool) + " of rank " + std::to_string(rank) +
+                 " by " + fd_transport::name;
+        });
         return allocation_handle(std::move(fetched), content.pool);
       });
   return known.pool;
@@ -156,6 +168,11 @@ buffer exchange::import_buffer(int local_rank, std::vector<std::byte> const& rec
   auto const source = map_pool(local_rank, pool);
   auto mapped = rankshare::detail::import_from_pool(source, wanted, stream);
   check_current(local_rank, wanted.content().lease, "buffer");
+  trace([&] {
+    return "mapped " + std::to_string(mapped.size()) + " bytes of rank " +
+           std::to_string(state_->meeting().member(local_rank).rank) + ", pool " +
+           to_string(wanted.pool_id());
+  });
   return mapped;
 }
 

@@ -104,7 +104,9 @@ node_communicator::~node_communicator() = default;
 
 node_communicator::implementation& node_communicator::self(char const* doing) const {
   if (implementation_ == nullptr) {
-    throw closed_error(std::string(doing) + ": the node communicator has been moved from");
+    throw closed_error(
+        std::string(doing) +
+        ": the node communicator has been moved from; use the one that it was moved to");
   }
   return *implementation_;
 }
@@ -252,8 +254,10 @@ buffer node_communicator::share_from(buffer const* mine, int root, stream_ref st
     std::vector<std::byte> record(sizeof root);
     std::memcpy(record.data(), &root, sizeof root);
     if (local_root < 0) {
-      throw invalid_argument("sharing a buffer from rank " + std::to_string(root) +
-                             ": there is no such rank on this node");
+      throw invalid_argument(
+          "sharing a buffer from rank " + std::to_string(root) +
+          ": there is no such rank on this node; pass a rank of the communicator, from 0 to " +
+          std::to_string(me.state->size() - 1) + ", that is on it");
     }
     if ((mine != nullptr) != (root == me.state->rank())) {
       throw invalid_argument("sharing a buffer from rank " + std::to_string(root) +

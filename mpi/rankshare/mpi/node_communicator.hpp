@@ -57,6 +57,9 @@ class RANKSHARE_EXPORT node_communicator {
   /// @throws remote_error     if another rank failed
   /// @throws peer_lost        if another rank of this node has ended
   /// @throws timeout          if a limit is set and not every rank came
+  /// A rank that dies before all have told who they are is not noticed: only a limit ends that
+  /// wait.
+  ///
   /// @par Collective
   /// Over `communicator`.
   explicit node_communicator(MPI_Comm communicator, options const& made_with = {});

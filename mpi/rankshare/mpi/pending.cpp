@@ -57,8 +57,8 @@ void pending::wait(char const* doing, std::optional<milliseconds> longest,
     if (longest && now - start >= *longest) {
       throw timeout({}, std::string(doing) + ": not every rank called it within the limit of " +
                             std::to_string(longest->count()) +
-                            " ms; look for the ranks that do not come, or raise "
-                            "RANKSHARE_TIMEOUT");
+                            " ms; look for the ranks that do not come, or raise the limit (the "
+                            "option timeout, else RANKSHARE_TIMEOUT)");
     }
     if (now >= next_check) {
       still_good();

@@ -87,7 +87,7 @@ class failure_fixture : public checked_host {
   void expect_broken(mpi::node_communicator& node, Words const&... words) {
     host_memory_resource memory;
     buffer mine = make_buffer(memory, rank_);
-    std::string const remedy = "make a new one from a communicator of the ranks that are left";
+    std::string const remedy = "make a new one from a new communicator of the ranks that are left";
     auto const broken = [&](auto const& call) {
       return throws<mpi::broken_communicator>(call, "is broken", remedy, words...);
     };
