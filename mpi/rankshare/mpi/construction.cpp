@@ -168,7 +168,6 @@ pending::check peers_alive(attempt const& now) {
       if (rank == now.rank || peer.pid_namespace != self.pid_namespace || !has_ended(peer)) {
         continue;
       }
-      if (now.own_failure) std::rethrow_exception(now.own_failure);
       throw peer_lost({rank}, std::string(doing) + ": rank " + std::to_string(rank) +
                                   " has ended; see the output of that process for why");
     }
