@@ -14,8 +14,9 @@ ends_quietly() {  # ends_quietly HOW
   mkdir "$folder"
   # With the option, a rank that ends without MPI_Finalize does not end the others. mpirun's own status says nothing.
   # shellcheck disable=SC2016
-  tools/bazel/mpi_run.sh -e "$mpi_env" -n "$ranks" -t 60 -m --enable-recovery -- \
-    bash -c '"$1" "$2" >"$3/output.$OMPI_COMM_WORLD_RANK" 2>&1; echo "$?" >"$3/status.$OMPI_COMM_WORLD_RANK"' \
+  tools/bazel/mpi_run.sh -e "$mpi_env" -n "$ranks" -t 60 -r -- \
+    bash -c 'rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+      "$1" "$2" >"$3/output.$rank" 2>&1; echo "$?" >"$3/status.$rank"' \
     bash "$program" "$1" "$folder" >"$folder/mpirun" 2>&1 || true
   for ((rank = 0; rank < ranks; ++rank)); do
     if [[ $(cat "$folder/status.$rank") != 0 || -s $folder/output.$rank ]]; then

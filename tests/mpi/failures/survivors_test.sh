@@ -30,8 +30,7 @@ run_case() {  # run_case SUITE.CASE
   local folder output
   folder=$(mktemp -d "$TEST_TMPDIR/verdicts.XXXXXX")
   echo "[ RUN      ] $1"
-  # Open MPI's option.
-  output=$(tools/bazel/mpi_run.sh -e "$mpi_env" -n "$ranks" -t 60 -m --enable-recovery -- \
+  output=$(tools/bazel/mpi_run.sh -e "$mpi_env" -n "$ranks" -t 60 -r -- \
     "$program" "--gtest_filter=$1" "--verdicts=$folder" 2>&1 </dev/null)
   if judge "$folder"; then
     echo "[       OK ] $1"
