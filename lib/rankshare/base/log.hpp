@@ -26,8 +26,7 @@ using log_handler = std::function<void(log_level level, std::string_view message
 /// Replaces the handler of this process.
 ///
 /// @param handler the new handler; an empty one restores the default, which writes one line with
-/// rank
-///                and pid to stderr
+///                rank and pid to stderr
 /// @return the handler that was in force; empty for the default
 /// @par Thread safety
 /// May be called from any thread.

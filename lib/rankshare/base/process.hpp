@@ -21,8 +21,7 @@ namespace rankshare {
 RANKSHARE_EXPORT std::uint64_t fork_generation() noexcept;
 
 /// @return the time at which process `pid` started, in clock ticks since boot; together with the
-/// pid
-///         it names a process for as long as the machine runs. 0 if there is no such process.
+///         pid it names a process for as long as the machine runs. 0 if there is no such process.
 /// @par Source
 /// proc(5), /proc/pid/stat field 22.
 RANKSHARE_EXPORT std::uint64_t process_start_time(pid_t pid);
@@ -35,7 +34,7 @@ RANKSHARE_EXPORT std::string process_state(pid_t pid);
 ///
 /// @throws not_supported if the kernel is older than Linux 5.3
 /// @throws system_error  ESRCH: no such process; EMFILE: no descriptors left; EPERM: it is
-/// forbidden
+///                       forbidden
 /// @par Source
 /// pidfd_open(2).
 RANKSHARE_EXPORT unique_fd open_pidfd(pid_t pid);
@@ -50,8 +49,7 @@ RANKSHARE_EXPORT bool has_exited(int pidfd);
 /// @param pid   of that process, for the message
 /// @throws not_supported    if the kernel is older than Linux 5.6
 /// @throws system_error     EPERM: this process may not trace that one; ESRCH: it is gone; EMFILE:
-/// no
-///                          descriptors are left here
+///                          no descriptors are left here
 /// @throws stale_descriptor if `fd` is not open there
 /// @par Source
 /// pidfd_getfd(2).

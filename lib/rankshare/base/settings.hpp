@@ -35,7 +35,7 @@ struct settings {
 
 /// @return the settings of this process, read at the first call
 /// @throws invalid_argument as `settings::from_environment`, at every call until the value is
-/// mended
+///                          mended
 RANKSHARE_EXPORT settings const& current_settings();
 
 }  // namespace rankshare

@@ -16,7 +16,7 @@ class RANKSHARE_EXPORT device {
  public:
   /// @return the host: its memory is reached by every process of the machine
   /// @throws invalid_argument if an environment variable of rankshare has a value that is not
-  /// allowed
+  ///                          allowed
   static device host();
 
   /// @return number of GPUs that this process may use; 0 without any

@@ -47,7 +47,7 @@ class RANKSHARE_EXPORT shared_pool {
   std::uint64_t next_serial() noexcept { return ++last_serial_; }
 
   /// @return a stream for those who bring none; made at the first call. It lives as long as the
-  /// pool, so that whatever is allocated on it can be freed on it.
+  ///         pool, so that whatever is allocated on it can be freed on it.
   stream const& own_stream();
 
   /// @return what represents this pool to users, as `set_resource` left it; null if that is gone

@@ -53,8 +53,7 @@ class RANKSHARE_EXPORT buffer {
   /// @return a buffer for which `is_mapped()`
   /// @throws closed_error       if `resource` is closed
   /// @throws invalid_descriptor if the descriptor is of another pool, larger than the allocation,
-  /// or
-  ///                            forged
+  ///                            or forged
   /// @throws stale_descriptor   if the owner has freed the memory, where the driver can tell
   /// @throws invalid_argument   if `resource` was not imported
   static buffer from_ipc_descriptor(pool_memory_resource const& resource,
@@ -87,10 +86,9 @@ class RANKSHARE_EXPORT buffer {
   bool is_device_accessible() const noexcept;
 
   /// @return what names this buffer to other processes; made at the first call and kept. The
-  /// receiver
-  ///         is not known, so it carries no lease: see that this buffer stays open until the last
-  ///         receiver has closed its own. An imported buffer returns the descriptor that it came
-  ///         from.
+  ///         receiver is not known, so it carries no lease: see that this buffer stays open until
+  ///         the last receiver has closed its own. An imported buffer returns the descriptor that
+  ///         it came from.
   /// @throws closed_error  if the buffer is closed
   /// @throws not_shareable if this memory cannot be shared
   buffer_descriptor const& ipc_descriptor() const;

@@ -45,7 +45,7 @@ class RANKSHARE_EXPORT pool_resource_state final : public resource_interface {
 };
 
 /// @return the resource that represents `source`, even if it is closed by now; a new one if it is
-/// gone
+///         gone
 RANKSHARE_EXPORT memory_resource resource_of(std::shared_ptr<shared_pool> const& source);
 
 /// Allocates from a pool of this process.

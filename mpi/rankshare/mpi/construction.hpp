@@ -26,7 +26,7 @@ RANKSHARE_EXPORT board::limit limit_in_force(board::limit asked_for);
 ///
 /// @param asked_for longest wait; none: `RANKSHARE_TIMEOUT`
 /// @throws not_supported    if ranks have different versions of rankshare, or cannot reach each
-/// other
+///                          other
 /// @throws remote_error     if another rank failed
 /// @throws peer_lost        if another rank of this node ended
 /// @throws timeout          if a limit is set and not every rank came

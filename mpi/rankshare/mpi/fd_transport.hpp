@@ -26,8 +26,7 @@ class RANKSHARE_EXPORT fd_transport {
   /// `kept_pidfds` processes are held.
   ///
   /// @return whether it was not held before; then the caller makes sure that `owner` still lives,
-  /// so
-  ///         that the pid is its own
+  ///         so that the pid is its own
   /// @throws not_supported if the kernel is too old, or the process is in another PID namespace
   /// @throws system_error  if it is gone, or no descriptors are left here
   bool connect(process_record const& owner);
@@ -35,7 +34,7 @@ class RANKSHARE_EXPORT fd_transport {
   /// Fetches descriptor `fd` of a process. The caller makes sure that it is what it should be.
   ///
   /// @throws not_supported      if the kernel is too old, or the process is in another PID
-  /// namespace
+  ///                            namespace
   /// @throws system_error       if this process may not, or has no descriptors left
   /// @throws stale_descriptor   if `fd` is not open there
   /// @throws invalid_descriptor if `fd` is that of a board

@@ -22,7 +22,7 @@ RANKSHARE_EXPORT bool mpi_is_active() noexcept;
 RANKSHARE_EXPORT void require_active_mpi(char const* doing);
 
 /// @return whether the calling thread may call MPI at the thread level that MPI was initialised
-/// with
+///         with
 RANKSHARE_EXPORT bool thread_may_call_mpi() noexcept;
 
 /// @throws invalid_argument if the calling thread may not call MPI

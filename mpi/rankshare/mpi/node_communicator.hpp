@@ -49,16 +49,15 @@ class RANKSHARE_EXPORT node_communicator {
   ///
   /// @param communicator an intracommunicator; stays the user's
   /// @throws invalid_argument if MPI is not initialised or already finalised, `communicator` is
-  /// null or
-  ///                          an intercommunicator, or an environment variable has a wrong value
+  ///                          null or an intercommunicator, or an environment variable has a wrong
+  ///                          value
   /// @throws not_supported    if ranks have different versions of rankshare, or cannot reach each
   ///                          other's file descriptors
   /// @throws system_error     if a rank has no file descriptors left, or may not fetch them
   /// @throws remote_error     if another rank failed
   /// @throws peer_lost        if another rank of this node has ended
-  /// @throws timeout          if a limit is set and not every rank came
-  /// A rank that dies before all have told who they are is not noticed: only a limit ends that
-  /// wait.
+  /// @throws timeout          if a limit is set and not every rank came A rank that dies before all
+  ///                          have told who they are is not noticed: only a limit ends that wait.
   ///
   /// @par Collective
   /// Over `communicator`.
@@ -117,8 +116,7 @@ class RANKSHARE_EXPORT node_communicator {
   /// @param stream as for `share_all`
   /// @return the buffer of `root`; on `root` another handle to `*mine`
   /// @throws invalid_argument if `root` is no rank of this node, not the same on all ranks, or
-  /// `mine` is
-  ///                          null on `root` or given elsewhere
+  ///                          `mine` is null on `root` or given elsewhere
   /// @throws closed_error, not_shareable, remote_error, peer_lost, timeout, broken_communicator as
   ///         `share_all`
   /// @par Collective
