@@ -33,6 +33,8 @@ char const* to_string(error_kind kind) noexcept {
       return "not_supported";
     case error_kind::system:
       return "system_error";
+    case error_kind::cuda:
+      return "cuda_error";
     case error_kind::mpi:
       return "mpi_error";
     case error_kind::remote:

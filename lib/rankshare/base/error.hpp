@@ -29,6 +29,7 @@ enum class error_kind : int {
   out_of_memory,        ///< not enough memory
   not_supported,        ///< the kernel, the driver or the build lacks something
   system,               ///< a system call failed
+  cuda,                 ///< a call of the CUDA driver failed
   mpi,                  ///< an MPI call failed
   remote,               ///< another rank failed
   peer_lost,            ///< another rank died
@@ -120,6 +121,11 @@ struct RANKSHARE_EXPORT capture_error : detail::error_of<std::logic_error, error
   using error_of::error_of;
 };
 
+/// A default stream was given while no CUDA context is current.
+struct RANKSHARE_EXPORT no_context : detail::error_of<std::logic_error, error_kind::no_context> {
+  using error_of::error_of;
+};
+
 /// The registry has no entry of that uuid.
 struct RANKSHARE_EXPORT not_registered
     : detail::error_of<std::runtime_error, error_kind::not_registered> {
@@ -170,6 +176,24 @@ class RANKSHARE_EXPORT system_error : public std::system_error, public error {
       : std::system_error(errnum, std::generic_category(), message),
         error(error_kind::system, api, where) {}
   char const* what() const noexcept override { return std::system_error::what(); }
+};
+
+/// A call of the CUDA driver failed in a way that no other exception names; `code()` holds the
+/// `CUresult`.
+class RANKSHARE_EXPORT cuda_error : public std::runtime_error, public error {
+ public:
+  /// @param code    `CUresult` of the failed call
+  /// @param message what was being done, on what, the name of the code and the remedy
+  /// @param api     name of the driver function
+  cuda_error(int code, std::string const& message, char const* api,
+             call_site where = call_site::here())
+      : std::runtime_error(message), error(error_kind::cuda, api, where), code_(code) {}
+  char const* what() const noexcept override { return std::runtime_error::what(); }
+  /// @return the `CUresult`
+  int code() const noexcept { return code_; }
+
+ private:
+  int code_;
 };
 
 /// @return the kind of the exception that is being handled; `other` for a foreign one. Call it in a

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/log.hpp>
@@ -16,9 +18,8 @@
 namespace rankshare {
 namespace {
 
-constexpr std::array<std::string_view, 4> known_variables = {
-    "RANKSHARE_DRIVER",
-    "RANKSHARE_LOG",
+constexpr std::array<std::string_view, 5> known_variables = {
+    "RANKSHARE_DRIVER",      "RANKSHARE_HOST_DEVICES", "RANKSHARE_LOG",
     "RANKSHARE_REQUIRE_GPU",  // read by the tests
     "RANKSHARE_TIMEOUT",
 };
@@ -71,6 +72,17 @@ std::chrono::milliseconds parse_timeout(std::string_view value) {
   return std::chrono::milliseconds(static_cast<long long>(std::ceil(seconds * 1000)));
 }
 
+int parse_host_devices(std::string_view value) {
+  int count = 0;
+  auto const [end, failure] = std::from_chars(value.data(), value.data() + value.size(), count);
+  bool const whole = failure == std::errc() && end == value.data() + value.size();
+  if (!whole || count < 0 || count > settings::most_host_devices) {
+    reject("RANKSHARE_HOST_DEVICES", value,
+           "a number of emulated devices from 0 to " + std::to_string(settings::most_host_devices));
+  }
+  return count;
+}
+
 }  // namespace
 
 settings settings::from_environment() {
@@ -79,6 +91,12 @@ settings settings::from_environment() {
   if (char const* value = std::getenv("RANKSHARE_DRIVER")) result.driver = parse_driver(value);
   if (char const* value = std::getenv("RANKSHARE_LOG")) check_log(value);
   if (char const* value = std::getenv("RANKSHARE_TIMEOUT")) result.timeout = parse_timeout(value);
+  if (char const* value = std::getenv("RANKSHARE_HOST_DEVICES")) {
+    result.host_devices = parse_host_devices(value);
+    if (result.host_devices > 0 && result.driver == driver_choice::cuda) {
+      reject("RANKSHARE_HOST_DEVICES", value, "0 where RANKSHARE_DRIVER=cuda asks for real GPUs");
+    }
+  }
   return result;
 }
 

@@ -22,7 +22,12 @@ struct settings {
   driver_choice driver = driver_choice::automatic;
   /// Longest wait for another rank; none: as long as it lives. `RANKSHARE_TIMEOUT`, in seconds.
   std::optional<std::chrono::milliseconds> timeout;
+  /// Number of emulated devices that take the place of GPUs, for tests; 0: none.
+  /// `RANKSHARE_HOST_DEVICES`.
+  int host_devices = 0;
 
+  /// Most emulated devices.
+  static constexpr int most_host_devices = 64;
   /// Longest limit that can be set.
   static constexpr std::chrono::milliseconds longest_timeout{1'000'000'000'000};
 
