@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The repository @cuda: `@cuda//:headers`, an empty library where there is no toolkit, and `@cuda//:defs.bzl` with
-`has_cuda`, `cuda_home` and `nvcc` ("" where absent). libcuda itself is never linked: it is loaded at run time."""
+"""The repository @cuda: `@cuda//:headers`, an empty library where there is no toolkit; `@cuda//:nvcc`, a script that
+runs nvcc, or no file where there is none; and `@cuda//:defs.bzl` with `has_cuda`, `cuda_home` and `nvcc` ("" where
+absent). libcuda itself is never linked: it is loaded at run time."""
 
 _TOOLKIT_INCLUDES = ["include", "targets/x86_64-linux/include", "targets/sbsa-linux/include"]
 
@@ -23,11 +24,17 @@ def _find(repository_ctx):
     return None, None
 
 _BUILD = """
+package(default_visibility = ["//visibility:public"])
+
 cc_library(
     name = "headers",
     hdrs = glob(["include/**"], allow_empty = True),
     includes = {includes},
-    visibility = ["//visibility:public"],
+)
+
+filegroup(
+    name = "nvcc",
+    srcs = {nvcc},
 )
 """
 
@@ -36,6 +43,35 @@ has_cuda = {has_cuda}
 cuda_home = "{home}"
 nvcc = "{nvcc}"
 """
+
+# The version is there so that what an older nvcc made is not taken from Bazel's cache.
+_NVCC = """#!/bin/sh
+# {version}
+exec '{nvcc}' {flags} "$@"
+"""
+
+_NO_KERNELS = (
+    "CUDA kernels are left out. To have them install NVIDIA's CUDA toolkit, 11.8 or later, and set CUDA_HOME to it " +
+    "where nvcc is not on PATH."
+)
+
+def _host_compiler(repository_ctx):
+    """What nvcc preprocesses with, whatever compiles our C++: NVCC_CCBIN, else g++; "" for what nvcc itself takes."""
+    asked = repository_ctx.os.environ.get("NVCC_CCBIN", "")
+    found = repository_ctx.which(asked or "g++") if "/" not in asked else None
+    return str(found) if found != None else asked
+
+def _nvcc_script(repository_ctx, nvcc):
+    answer = repository_ctx.execute([nvcc, "--version"])
+    if answer.return_code != 0:
+        fail("'%s --version' failed with status %d: %s" % (nvcc, answer.return_code, answer.stderr.strip()))
+    host = _host_compiler(repository_ctx)
+    repository_ctx.file("nvcc.sh", _NVCC.format(
+        # In an action PATH has the system's folders only.
+        flags = "-ccbin '%s'" % host if host else "",
+        nvcc = nvcc,
+        version = answer.stdout.strip().split("\n")[-1],
+    ))
 
 def _link_headers(repository_ctx, include):
     if str(include) != "/usr/include":
@@ -51,12 +87,19 @@ def _cuda_impl(repository_ctx):
     nvcc = ""
     if home == None:
         # Not an error: the host driver needs none. A repository is set up once, so this is said once.
-        print("No CUDA headers (looked at CUDA_HOME, nvcc on PATH, /usr/local/cuda): building for host memory only.")
+        print("No CUDA headers (looked at CUDA_HOME, nvcc on PATH, /usr/local/cuda): building for host memory only. " +
+              _NO_KERNELS)
     else:
         _link_headers(repository_ctx, include)
         if repository_ctx.path("%s/bin/nvcc" % home).exists:
             nvcc = "%s/bin/nvcc" % home
-    repository_ctx.file("BUILD", _BUILD.format(includes = ["include"] if home != None else []))
+            _nvcc_script(repository_ctx, nvcc)
+        else:
+            print("The CUDA toolkit in %s has no bin/nvcc: %s" % (home, _NO_KERNELS))
+    repository_ctx.file("BUILD", _BUILD.format(
+        includes = ["include"] if home != None else [],
+        nvcc = ["nvcc.sh"] if nvcc else [],
+    ))
     repository_ctx.file("defs.bzl", _DEFS.format(
         has_cuda = home != None,
         home = home if home != None else "",
@@ -66,6 +109,6 @@ def _cuda_impl(repository_ctx):
 cuda_repository = repository_rule(
     implementation = _cuda_impl,
     configure = True,
-    environ = ["CUDA_HOME", "PATH"],
+    environ = ["CUDA_HOME", "NVCC_CCBIN", "PATH"],
     local = True,
 )

@@ -4,6 +4,7 @@ are started; README.md beside this file shows each in use."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tools/bazel:compile_test.bzl", _rankshare_compile_test = "rankshare_compile_test")
+load("//tools/bazel:cuda_kernels.bzl", "cuda_image")
 load("//tools/bazel:flags.bzl", "RANKSHARE_COPTS")
 
 rankshare_compile_test = _rankshare_compile_test
@@ -48,6 +49,37 @@ def rankshare_cc_test(name, deps = [], copts = [], main = True, size = "small", 
         copts = RANKSHARE_COPTS + copts,
         linkstatic = True,
         deps = _with(deps, ["@googletest//:gtest"] + (["@googletest//:gtest_main"] if main else [])),
+        **kwargs
+    )
+
+def rankshare_cuda_kernels(name, src, symbol = None, **kwargs):
+    """A library that holds the compiled kernels of a .cu file: <name>.hpp declares, in rankshare::kernels,
+    <symbol>_image() and <symbol>_image_size(). Without nvcc these return null and 0.
+
+    Args:
+      src: the .cu file. It includes nothing of ours.
+      symbol: a C identifier, of which there is one in a program; default: name.
+      **kwargs: goes to the cc_library (visibility, tags, testonly, ...).
+    """
+    symbol = symbol or name
+    if not symbol.replace("_", "a").isalnum() or symbol[0].isdigit():
+        fail("%s: symbol '%s' is no C identifier" % (name, symbol))
+    path = native.package_name() + "/" + name + ".hpp"
+    cuda_image(
+        name = name + "_image",
+        testonly = kwargs.get("testonly", False),
+        src = src,
+        header = name + ".hpp",
+        include = path[len(_include_root() or ""):].lstrip("/"),
+        source = name + ".cpp",
+        symbol = symbol,
+        tags = kwargs.get("tags", []),
+        visibility = ["//visibility:private"],
+    )
+    rankshare_cc_library(
+        name = name,
+        srcs = [name + ".cpp"],
+        hdrs = [name + ".hpp"],
         **kwargs
     )
 
