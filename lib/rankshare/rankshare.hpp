@@ -12,12 +12,15 @@
 #include <rankshare/base/settings.hpp>
 #include <rankshare/base/uuid.hpp>
 #include <rankshare/handle/device.hpp>
+#include <rankshare/handle/kernels.hpp>
 #include <rankshare/handle/stream.hpp>
 #include <rankshare/handle/stream_ref.hpp>
 #include <rankshare/ipc/allocation_handle.hpp>
 #include <rankshare/ipc/buffer_descriptor.hpp>
 #include <rankshare/ipc/pool_descriptor.hpp>
 #include <rankshare/memory/buffer.hpp>
+#include <rankshare/memory/device_memory_resource.hpp>
 #include <rankshare/memory/host_memory_resource.hpp>
 #include <rankshare/memory/memory_resource.hpp>
+#include <rankshare/memory/pinned_memory_resource.hpp>
 #include <rankshare/memory/pool_memory_resource.hpp>

@@ -8,7 +8,8 @@
 
 namespace rankshare {
 
-event::event(driver& served_by) : driver_(&served_by), handle_(served_by.event_create()) {}
+event::event(driver& served_by, stream_ref stream)
+    : driver_(&served_by), handle_(served_by.event_create(stream.native_handle())) {}
 
 event::event(event&& other) noexcept
     : driver_(other.driver_), handle_(std::exchange(other.handle_, nullptr)) {}

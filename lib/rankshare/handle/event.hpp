@@ -10,7 +10,9 @@ namespace rankshare {
 /// Owns an event. Move-only.
 class RANKSHARE_EXPORT event {
  public:
-  explicit event(driver& served_by);
+  /// @param served_by the driver of `stream`
+  /// @param stream    what it is to be recorded on
+  event(driver& served_by, stream_ref stream);
   event(event&& other) noexcept;
   event& operator=(event&&) = delete;
   ~event();

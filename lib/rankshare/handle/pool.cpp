@@ -12,10 +12,6 @@ pool pool::create(driver& served_by, pool_properties const& properties) {
   return {served_by, served_by.mem_pool_create(properties)};
 }
 
-pool pool::import_from(driver& served_by, int fd, memory_kind kind, uuid const& expected) {
-  return {served_by, served_by.mem_pool_import_from_shareable_handle(fd, kind, expected)};
-}
-
 pool::pool(pool&& other) noexcept
     : driver_(other.driver_), handle_(std::exchange(other.handle_, nullptr)) {}
 

@@ -16,8 +16,10 @@ class RANKSHARE_EXPORT pool {
  public:
   /// Makes a pool.
   static pool create(driver& served_by, pool_properties const& properties);
-  /// Imports the pool behind `fd`, which stays the caller's; see `driver` for `expected`.
-  static pool import_from(driver& served_by, int fd, memory_kind kind, uuid const& expected);
+  /// Owns a pool that the driver gave out.
+  static pool own(driver& served_by, CUmemPoolHandle_st* handle) noexcept {
+    return {served_by, handle};
+  }
 
   pool(pool&& other) noexcept;
   pool& operator=(pool&&) = delete;
@@ -27,6 +29,9 @@ class RANKSHARE_EXPORT pool {
   CUmemPoolHandle_st* native_handle() const noexcept { return handle_; }
   std::size_t granularity() const { return driver_->mem_pool_granularity(handle_); }
 
+  void set_access(int device, bool granted) {
+    driver_->mem_pool_set_access(handle_, device, granted);
+  }
   device_pointer allocate(std::size_t bytes, stream_ref stream) {
     return driver_->mem_alloc_from_pool_async(handle_, bytes, stream.native_handle());
   }

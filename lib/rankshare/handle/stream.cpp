@@ -4,21 +4,19 @@
 #include <utility>
 
 #include <rankshare/base/error.hpp>
-#include <rankshare/base/log.hpp>
 
 namespace rankshare {
 
-stream::stream(rankshare::device where)
-    : device_(where), handle_(where.driver().stream_create(where.id())) {}
+stream::stream(rankshare::device where) : device_(where), state_(new detail::stream_state(where)) {}
 
 stream::stream(stream&& other) noexcept
-    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+    : device_(other.device_), state_(std::exchange(other.state_, nullptr)) {}
 
 stream& stream::operator=(stream&& other) noexcept {
   if (this != &other) {
     close();
     device_ = other.device_;
-    handle_ = std::exchange(other.handle_, nullptr);
+    state_ = std::exchange(other.state_, nullptr);
   }
   return *this;
 }
@@ -27,35 +25,37 @@ stream::~stream() { close(); }
 
 stream::operator stream_ref() const {
   check_open();
-  return {handle_, device_.driver()};
+  return stream_ref(*state_);
 }
 
 void stream::synchronize() const {
-  check_open();
-  device_.driver().stream_synchronize(handle_);
+  check_not_capturing();
+  device_.driver().stream_synchronize(state_->handle());
 }
 
 bool stream::is_idle() const {
-  check_open();
-  return device_.driver().stream_query(handle_);
+  check_not_capturing();
+  return device_.driver().stream_query(state_->handle());
 }
 
 void stream::close() noexcept {
-  auto* const handle = std::exchange(handle_, nullptr);
-  if (handle == nullptr) return;
-  try {
-    device_.driver().stream_destroy(handle);
-  } catch (...) {
-    detail::log_once(log_level::error, "stream_destroy",
-                     "destroying a stream: " + current_error_text());
-  }
+  if (auto* const state = std::exchange(state_, nullptr)) state->release();
 }
 
 void stream::check_open() const {
-  if (handle_ == nullptr) {
+  if (state_ == nullptr) {
     throw closed_error("using a stream of " + device_.description() +
                        ": it has been closed or moved from; make a new one");
   }
+}
+
+// Asking or waiting would end the capture.
+void stream::check_not_capturing() const {
+  check_open();
+  if (!device_.driver().stream_is_capturing(state_->handle())) return;
+  throw capture_error("waiting for a stream of " + device_.description() +
+                      ": it is capturing a graph, and its work has not begun; end the capture and "
+                      "launch the graph first");
 }
 
 }  // namespace rankshare

@@ -7,19 +7,23 @@
 #include <cstdint>
 
 #include <rankshare/driver/driver.hpp>
+#include <rankshare/handle/stream_state.hpp>
 
 namespace rankshare {
 
 /// Names a stream without owning it. A `CUstream` or `cudaStream_t` converts to it, an integer or a
 /// null pointer constant does not; the default streams have names of their own.
+///
+/// A `CUstream` that was given must live until the buffers that were allocated or imported on it
+/// are closed; a `rankshare::stream` may be closed before.
 class stream_ref {
  public:
   /// @param stream  a stream of the CUDA driver or runtime, not null
   stream_ref(CUstream_st* stream) noexcept
       : stream_(stream) {}  // NOLINT: conversion is the purpose
-  /// @param stream  a stream of `served_by`
-  stream_ref(CUstream_st* stream, driver& served_by) noexcept
-      : stream_(stream), driver_(&served_by) {}
+  /// Not for users: a `stream` converts.
+  explicit stream_ref(detail::stream_state& state) noexcept
+      : stream_(state.handle()), state_(&state) {}
   stream_ref(int) = delete;
   stream_ref(std::nullptr_t) = delete;
 
@@ -36,7 +40,11 @@ class stream_ref {
   /// @return the stream as the driver knows it
   CUstream_st* native_handle() const noexcept { return stream_; }
   /// @return the driver the stream belongs to; null where that is not known
-  driver* served_by() const noexcept { return driver_; }
+  driver* served_by() const noexcept {
+    return state_ != nullptr ? &state_->where().driver() : nullptr;
+  }
+  /// Not for users.
+  detail::stream_state* state() const noexcept { return state_; }
 
   friend bool operator==(stream_ref a, stream_ref b) noexcept { return a.stream_ == b.stream_; }
   friend bool operator!=(stream_ref a, stream_ref b) noexcept { return !(a == b); }
@@ -47,7 +55,7 @@ class stream_ref {
   }
 
   CUstream_st* stream_;
-  driver* driver_ = nullptr;
+  detail::stream_state* state_ = nullptr;
 };
 
 }  // namespace rankshare

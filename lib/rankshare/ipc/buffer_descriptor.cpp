@@ -73,6 +73,7 @@ buffer_descriptor::bytes_type buffer_descriptor::bytes() const noexcept {
   out.slot = fields_.lease.slot;
   out.generation = fields_.lease.generation;
   out.payload = fields_.payload;
+  detail::seal_wire(out);
   bytes_type bytes;
   std::memcpy(bytes.data(), &out, sizeof out);
   return bytes;

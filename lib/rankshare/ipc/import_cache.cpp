@@ -8,7 +8,8 @@
 
 namespace rankshare::detail {
 
-import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payload const& payload) {
+import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payload const& payload,
+                                            kept_stream const& stream) {
   std::lock_guard const lock(mutex_);
   if (auto const found = entries_.find(serial); found != entries_.end()) {
     if (found->second.payload != payload) {
@@ -29,7 +30,7 @@ import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payloa
   auto const added = entries_.emplace(serial, entry{{}, payload, 1}).first;
   try {
     serials_.emplace(payload, serial);
-    added->second.mapped = import(payload);
+    added->second.mapped = import(payload, stream);
   } catch (...) {
     forget(added);
     throw;
@@ -37,21 +38,24 @@ import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payloa
   return added->second.mapped;
 }
 
-import_cache::mapping import_cache::import(pointer_payload const& payload) {
+import_cache::mapping import_cache::import(pointer_payload const& payload,
+                                           kept_stream const& stream) {
   wait_for_release_of(payload);
   mapping made{source_->import_pointer(payload), 0};
   try {
     made.extent = source_->range_size(made.address);
   } catch (...) {
-    give_up(made.address, stream_ref::legacy_default());
+    give_up({made, payload, 0}, stream);
     throw;
   }
   return made;
 }
 
-void import_cache::give_up(device_pointer address, stream_ref stream) noexcept {
+void import_cache::give_up(entry const& last, kept_stream const& stream) noexcept {
   try {
-    source_->free(address, stream);
+    stream_order const order(stream, where_);
+    source_->free(last.mapped.address, order.handle());
+    remember_release_of(last.payload, order.handle());
   } catch (...) {
     log_once(log_level::error, "release import", "giving up an import: " + current_error_text());
   }
@@ -59,18 +63,13 @@ void import_cache::give_up(device_pointer address, stream_ref stream) noexcept {
 
 // Until earlier work on the stream is done, the driver still has the mapping: an import before that
 // would be the same mapping, and end with it.
-void import_cache::remember_release_of(pointer_payload const& payload, stream_ref stream) noexcept {
+void import_cache::remember_release_of(pointer_payload const& payload, stream_ref stream) {
   auto& served_by = source_->served_by();
-  try {
-    if (served_by.stream_query(stream.native_handle())) return;
-    if (released_.size() == most_releases) wait_for_all_releases();
-    event done(served_by);
-    done.record(stream);
-    released_.emplace(payload, std::move(done));
-  } catch (...) {
-    log_once(log_level::error, "remember release",
-             "following the end of an import: " + current_error_text());
-  }
+  if (served_by.stream_query(stream.native_handle())) return;
+  if (released_.size() == most_releases) wait_for_all_releases();
+  event done(served_by, stream);
+  done.record(stream);
+  released_.emplace(payload, std::move(done));
 }
 
 void import_cache::wait_for_release_of(pointer_payload const& payload) {
@@ -90,12 +89,11 @@ void import_cache::forget(entry_map::iterator gone) noexcept {
   entries_.erase(gone);
 }
 
-void import_cache::release(std::uint64_t serial, stream_ref stream) noexcept {
+void import_cache::release(std::uint64_t serial, kept_stream const& stream) noexcept {
   std::lock_guard const lock(mutex_);
   auto const found = entries_.find(serial);
   if (found == entries_.end() || --found->second.users != 0) return;
-  give_up(found->second.mapped.address, stream);
-  remember_release_of(found->second.payload, stream);
+  give_up(found->second, stream);
   forget(found);
 }
 

@@ -10,8 +10,10 @@
 #include <unordered_map>
 
 #include <rankshare/driver/driver.hpp>
+#include <rankshare/handle/device.hpp>
 #include <rankshare/handle/event.hpp>
 #include <rankshare/handle/pool.hpp>
+#include <rankshare/handle/stream_order.hpp>
 
 namespace rankshare::detail {
 
@@ -31,20 +33,25 @@ class RANKSHARE_EXPORT import_cache {
   };
 
   /// @param source an imported pool that outlives the cache
-  explicit import_cache(pool& source) noexcept : source_(&source) {}
+  /// @param where  device that serves it
+  import_cache(pool& source, device where) noexcept : source_(&source), where_(where) {}
 
   /// Imports an allocation, or counts one more user of it.
   ///
   /// @param serial  of the allocation in its pool
   /// @param payload what the exporter's driver says of it
+  /// @param stream  orders what is given up again at once, where the import turns out to be
+  /// unusable
   /// @throws invalid_descriptor if the payload is not that of the serial, is that of another serial
   ///                            that is mapped, or is no payload
   /// @throws stale_descriptor   if the allocation was freed, where the driver can tell
-  mapping acquire(std::uint64_t serial, pointer_payload const& payload);
+  mapping acquire(std::uint64_t serial, pointer_payload const& payload, kept_stream const& stream);
 
   /// Drops one user; the last one gives the import back to the driver once earlier work on `stream`
   /// is done. Failures are reported.
-  void release(std::uint64_t serial, stream_ref stream) noexcept;
+  ///
+  /// @param stream a stream that is not capturing
+  void release(std::uint64_t serial, kept_stream const& stream) noexcept;
 
   /// @return number of allocations that are imported
   std::size_t size() const;
@@ -60,14 +67,15 @@ class RANKSHARE_EXPORT import_cache {
 
   static constexpr std::size_t most_releases = 64;  // remembered; more are waited for
 
-  mapping import(pointer_payload const& payload);
-  void give_up(device_pointer address, stream_ref stream) noexcept;
-  void remember_release_of(pointer_payload const& payload, stream_ref stream) noexcept;
+  mapping import(pointer_payload const& payload, kept_stream const& stream);
+  void give_up(entry const& last, kept_stream const& stream) noexcept;
+  void remember_release_of(pointer_payload const& payload, stream_ref stream);
   void wait_for_release_of(pointer_payload const& payload);
   void wait_for_all_releases();
   void forget(entry_map::iterator gone) noexcept;
 
   pool* source_;
+  device where_;
   mutable std::mutex mutex_;
   entry_map entries_;
   // A driver that is given one payload twice makes two imports of one mapping.

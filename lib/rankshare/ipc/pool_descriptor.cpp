@@ -86,6 +86,7 @@ pool_descriptor::bytes_type pool_descriptor::bytes() const noexcept {
   out.granularity = fields_.granularity;
   out.slot = fields_.lease.slot;
   out.generation = fields_.lease.generation;
+  detail::seal_wire(out);
   bytes_type bytes;
   std::memcpy(bytes.data(), &out, sizeof out);
   return bytes;

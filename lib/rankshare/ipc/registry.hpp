@@ -25,11 +25,13 @@ class RANKSHARE_EXPORT registry {
 
   /// Finds the pool `id`, or imports it and enters it.
   ///
-  /// @param id         of the pool, not nil
+  /// @param id         of the pool; nil: not known, then it is imported, unless the driver answers
+  ///                   with a pool that is here
   /// @param where      device that serves the import
   /// @param kind       where its memory is
   /// @param get_handle called once, and only if the pool is not there
   /// @throws invalid_descriptor if the pool is there, and its memory is of another kind
+  /// @throws stale_descriptor   if the handle is that of another pool, where that can be told
   /// @throws what `get_handle` or the driver throws; nothing is entered then
   static std::shared_ptr<shared_pool> find_or_import(uuid const& id, device where, memory_kind kind,
                                                      importer const& get_handle);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include <rankshare/base/crc32c.hpp>
 #include <rankshare/base/error.hpp>
 
 namespace rankshare::detail {
@@ -18,7 +19,7 @@ struct wire_header {
   std::uint16_t version;
   std::uint16_t reserved;
   std::uint32_t bytes;  // of the whole record
-  std::uint32_t padding;
+  std::uint32_t check;  // CRC of the record, taken while this is 0
 };
 
 inline wire_header make_wire_header(char const (&magic)[5], std::uint16_t version,
@@ -30,10 +31,18 @@ inline wire_header make_wire_header(char const (&magic)[5], std::uint16_t versio
   return header;
 }
 
-/// Copies a record out of foreign bytes and checks its header.
+/// Puts the check into a record that is otherwise complete.
+template <class Record>
+void seal_wire(Record& record) {
+  record.header.check = 0;
+  record.header.check = crc32c(&record, sizeof record);
+}
+
+/// Copies a record out of foreign bytes and checks its header, and that no byte has changed since
+/// `seal_wire`: what is behind it may be handed to a driver that believes it.
 ///
 /// @param what what it should be, for messages
-/// @throws invalid_descriptor if it is not a `Record` of that magic and version
+/// @throws invalid_descriptor if it is not a `Record` of that magic and version, or was changed
 template <class Record>
 Record read_wire(void const* bytes, std::size_t count, char const (&magic)[5],
                  std::uint16_t version, std::string const& what) {
@@ -62,6 +71,12 @@ Record read_wire(void const* bytes, std::size_t count, char const (&magic)[5],
   }
   Record record;
   std::memcpy(&record, bytes, sizeof record);
+  record.header.check = 0;
+  if (crc32c(&record, sizeof record) != header.check) {
+    throw invalid_descriptor(reading +
+                             "its bytes have changed on the way (the check does not fit)" +
+                             "; send them as its owner made them");
+  }
   return record;
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include <rankshare/handle/device.hpp>
-#include <rankshare/handle/stream_ref.hpp>
+#include <rankshare/handle/stream_order.hpp>
 #include <rankshare/ipc/buffer_descriptor.hpp>
 #include <rankshare/ipc/published_leases.hpp>
 
@@ -21,8 +21,8 @@ namespace detail {
 class allocation {
  public:
   allocation(device_pointer address, std::size_t size, std::size_t capacity, device where,
-             stream_ref stream) noexcept
-      : address_(address), size_(size), capacity_(capacity), where_(where), stream_(stream) {}
+             kept_stream const& order) noexcept
+      : address_(address), size_(size), capacity_(capacity), where_(where), order_(order) {}
   virtual ~allocation() = default;
   allocation(allocation const&) = delete;
   allocation& operator=(allocation const&) = delete;
@@ -30,9 +30,11 @@ class allocation {
   device_pointer address() const noexcept { return address_; }
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return capacity_; }
+  /// @return the device that serves the memory; for pinned memory a GPU
   device where() const noexcept { return where_; }
-  stream_ref deallocation_stream() const noexcept { return stream_; }
-  void set_deallocation_stream(stream_ref stream) noexcept { stream_ = stream; }
+  /// @return the stream that orders the end of the memory
+  kept_stream const& order() const noexcept { return order_; }
+  void set_order(kept_stream const& order) noexcept { order_ = order; }
 
   virtual bool is_mapped() const noexcept = 0;
   virtual memory_kind kind() const noexcept = 0;
@@ -47,7 +49,7 @@ class allocation {
   std::size_t size_;
   std::size_t capacity_;
   device where_;
-  stream_ref stream_;
+  kept_stream order_;
 };
 
 }  // namespace detail

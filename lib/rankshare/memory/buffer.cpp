@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/base/log.hpp>
 #include <rankshare/memory/allocation.hpp>
 
 namespace rankshare {
@@ -49,7 +50,9 @@ void buffer::throw_misaligned(std::size_t alignment) const {
 }
 
 std::size_t buffer::capacity() const noexcept { return state_ ? state_->capacity() : 0; }
-int buffer::device_id() const noexcept { return state_ ? state_->where().id() : -1; }
+int buffer::device_id() const noexcept {
+  return state_ && state_->kind() == memory_kind::device ? state_->where().id() : -1;
+}
 bool buffer::is_mapped() const noexcept { return state_ && state_->is_mapped(); }
 
 bool buffer::is_host_accessible() const noexcept {
@@ -68,8 +71,26 @@ buffer_descriptor const& buffer::ipc_descriptor() const {
 void buffer::fill(std::byte value, stream_ref stream) {
   check_open("filling a buffer");
   if (size_ == 0) return;
-  state_->where().driver().memset_d8_async(address_, value, size_, stream.native_handle());
+  auto const where = state_->where();
+  detail::stream_order const order(stream, where);
+  where.driver().memset_d8_async(address_, value, size_, order.handle());
 }
+
+void buffer::copy_to(buffer& target, stream_ref stream) const {
+  check_open("copying from a buffer");
+  target.check_open("copying to a buffer");
+  if (size_ != target.size_) {
+    throw invalid_argument("copying a buffer of " + std::to_string(size_) + " bytes to one of " +
+                           std::to_string(target.size_) + " bytes: the sizes must be the same");
+  }
+  if (size_ == 0) return;
+  // The driver of a GPU copies from and to host memory too.
+  auto const where = state_->where().is_host() ? target.state_->where() : state_->where();
+  detail::stream_order const order(stream, where);
+  where.driver().memcpy_async(target.address_, address_, size_, order.handle());
+}
+
+void buffer::copy_from(buffer const& source, stream_ref stream) { source.copy_to(*this, stream); }
 
 void buffer::close() noexcept {
   address_ = 0;
@@ -78,7 +99,14 @@ void buffer::close() noexcept {
 }
 
 void buffer::close(stream_ref stream) noexcept {
-  if (state_ != nullptr) state_->set_deallocation_stream(stream);
+  if (state_ == nullptr) return;
+  try {
+    state_->set_order(detail::kept_stream(stream, state_->where()));
+  } catch (...) {
+    detail::log_once(log_level::error, "close on a stream",
+                     "closing a buffer on another stream than it was allocated on: " +
+                         current_error_text() + "; the recorded stream is used");
+  }
   close();
 }
 

@@ -28,8 +28,11 @@ struct buffer_access;
 /// resources, streams' devices and node communicators may be closed before it. A size of 0 bytes is
 /// a value: such a buffer is open, has no address, and can be shared.
 ///
-/// The stream that a buffer was allocated or imported on orders the end of its memory: keep it
-/// until the buffer is closed, or close the buffer on another stream.
+/// The stream that a buffer was allocated or imported on orders the end of its memory. A
+/// `rankshare::stream` may be closed before the buffer, and lives on until then; a `CUstream` that
+/// was given must be kept until then, or the buffer closed on another stream. A buffer that closes
+/// while its stream captures a graph is given back without waiting for that stream, which is
+/// reported.
 ///
 /// @par Thread safety
 /// Several threads may read one buffer; closing or moving it while another uses it is an error.
@@ -101,14 +104,31 @@ class RANKSHARE_EXPORT buffer {
   ///
   /// @param value  of each byte
   /// @param stream orders the work
-  /// @throws closed_error if the buffer is closed
+  /// @throws closed_error     if the buffer is closed
+  /// @throws invalid_argument if the stream is of another device, or its device does not reach the
+  ///                          memory
+  /// @throws no_context       if it is a default stream of a GPU, and no context is current
   void fill(std::byte value, stream_ref stream);
+
+  /// Copies all bytes to another buffer. One of the two may be host memory.
+  ///
+  /// @param target as large as this one; it is on this device, or one that reaches this memory
+  /// @param stream orders the work; of the GPU that is involved, if one is
+  /// @throws closed_error     if one of the two is closed
+  /// @throws invalid_argument if the sizes differ, the stream is of another device, or the stream's
+  ///                          device does not reach one of the two
+  void copy_to(buffer& target, stream_ref stream) const;
+
+  /// Copies all bytes of another buffer to this one; otherwise as `copy_to`.
+  void copy_from(buffer const& source, stream_ref stream);
 
   /// Gives the memory back once earlier work is done on the stream that it was allocated or
   /// imported on. Later calls do nothing.
   void close() noexcept;
 
-  /// As `close()`, on `stream`, which replaces the recorded one.
+  /// As `close()`, on `stream`, which replaces the recorded one. Where it cannot (a stream of
+  /// another device, a default stream without a current context), that is reported, and the
+  /// recorded one is used.
   void close(stream_ref stream) noexcept;
 
  private:

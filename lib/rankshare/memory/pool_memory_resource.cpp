@@ -34,6 +34,10 @@ allocation_handle const& pool_memory_resource::allocation_handle() const {
 
 uuid pool_memory_resource::uuid() const noexcept { return state_->uuid(); }
 int pool_memory_resource::device_id() const noexcept { return state_->device_id(); }
+device pool_memory_resource::device() const noexcept { return state_->where(); }
+bool pool_memory_resource::is_ipc_enabled() const noexcept {
+  return !is_closed() && state_->source()->is_shareable();
+}
 bool pool_memory_resource::is_closed() const noexcept { return state_->is_closed(); }
 bool pool_memory_resource::is_mapped() const noexcept { return state_->is_mapped(); }
 
@@ -52,15 +56,13 @@ std::shared_ptr<detail::shared_pool> const& pool_memory_resource::source() const
 }
 
 std::shared_ptr<detail::pool_resource_state> pool_memory_resource::import_from(
-    device where, memory_kind kind, rankshare::allocation_handle const& handle) {
+    rankshare::device where, memory_kind kind, rankshare::allocation_handle const& handle) {
   int const fd = handle.fd();  // a closed handle is an error even if its pool is known
   auto const copy = [&] {
     return rankshare::allocation_handle(unique_fd::duplicate_of(fd), handle.id());
   };
-  auto const imported = handle.id().is_nil()
-                            ? detail::shared_pool::import_from(where, kind, copy())
-                            : detail::registry::find_or_import(handle.id(), where, kind, copy);
-  return detail::pool_resource_state::open(imported);
+  return detail::pool_resource_state::open(
+      detail::registry::find_or_import(handle.id(), where, kind, copy));
 }
 
 std::shared_ptr<detail::pool_resource_state> pool_memory_resource::find_in_registry(

@@ -38,12 +38,19 @@ class RANKSHARE_EXPORT pool_memory_resource {
   /// @throws out_of_memory         if there is not enough
   /// @throws closed_error          if the resource is closed
   /// @throws mapped_resource_error if the resource was imported
+  /// @throws not_supported         if the pool is shareable, its memory is not host memory, and
+  ///                               `size` is above 2 GiB: the CUDA driver cannot share that
   buffer allocate(std::size_t size) const;
 
   /// Allocates memory in the order of `stream`, which also orders its end unless `close` names
   /// another.
   ///
-  /// @throws capture_error if `stream` is capturing; otherwise as `allocate(size)`
+  /// @param stream of the device that serves the pool; host memory takes any, and waits for it
+  /// where
+  ///               it has to
+  /// @throws capture_error    if `stream` is capturing
+  /// @throws no_context       if it is a default stream of a GPU, and no context is current
+  /// @throws invalid_argument if it is a stream of another device; otherwise as `allocate(size)`
   buffer allocate(std::size_t size, stream_ref stream) const;
 
   /// Frees memory that no buffer owns.
@@ -60,17 +67,20 @@ class RANKSHARE_EXPORT pool_memory_resource {
   /// @return the pool as the driver knows it; null if closed
   CUmemPoolHandle_st* native_handle() const noexcept;
   /// @return what shares the pool with other processes; made with the pool, owned by the resource
-  /// @throws closed_error if the resource is closed
+  /// @throws closed_error  if the resource is closed
+  /// @throws not_shareable if it was made with `ipc_enabled = false`
   rankshare::allocation_handle const& allocation_handle() const;
   /// @return identity of the pool in all processes; nil if closed
   rankshare::uuid uuid() const noexcept;
-  /// @return ordinal of the GPU in this process; -1 for host memory
+  /// @return ordinal of the GPU in this process; -1 for host memory, pinned or not
   int device_id() const noexcept;
+  /// @return the device whose streams order the memory; for pinned memory a GPU
+  rankshare::device device() const noexcept;
   bool is_closed() const noexcept;
   /// @return whether the pool was imported from another process
   bool is_mapped() const noexcept;
   /// @return whether other processes may import the pool; false if closed
-  bool is_ipc_enabled() const noexcept { return !is_closed(); }
+  bool is_ipc_enabled() const noexcept;
   /// @return whether the pool goes with the resource and its buffers; false if closed
   bool is_handle_owned() const noexcept { return !is_closed(); }
   bool is_host_accessible() const noexcept;
@@ -93,7 +103,7 @@ class RANKSHARE_EXPORT pool_memory_resource {
   explicit pool_memory_resource(std::shared_ptr<detail::pool_resource_state> state) noexcept;
 
   static std::shared_ptr<detail::pool_resource_state> import_from(
-      device where, memory_kind kind, rankshare::allocation_handle const& handle);
+      rankshare::device where, memory_kind kind, rankshare::allocation_handle const& handle);
   static std::shared_ptr<detail::pool_resource_state> find_in_registry(rankshare::uuid const& id,
                                                                        memory_kind kind);
 

@@ -40,18 +40,12 @@ std::mutex& open_mutex() {
 class pool_allocation final : public allocation {
  public:
   pool_allocation(std::shared_ptr<shared_pool> source, device_pointer address, std::size_t size,
-                  std::size_t capacity, stream_ref stream) noexcept
-      : allocation(address, size, capacity, source->where(), stream), source_(std::move(source)) {}
+                  std::size_t capacity, kept_stream const& order) noexcept
+      : allocation(address, size, capacity, source->where(), order), source_(std::move(source)) {}
 
   ~pool_allocation() override {
     delete exported_.load(std::memory_order_acquire);  // retires the leases
-    if (address() == 0) return;
-    try {
-      source_->driver_pool().free(address(), deallocation_stream());
-    } catch (...) {
-      log_once(log_level::error, "free buffer",
-               "closing a buffer of " + std::to_string(size()) + " bytes: " + current_error_text());
-    }
+    if (address() != 0) source_->give_back(address(), order());
   }
 
   bool is_mapped() const noexcept override { return false; }
@@ -66,6 +60,7 @@ class pool_allocation final : public allocation {
     if (auto* known = exported_.load(std::memory_order_acquire)) return *known;
     std::lock_guard const lock(export_mutex());
     if (auto* known = exported_.load(std::memory_order_relaxed)) return *known;
+    (void)source_->handle();  // throws if the pool is not shareable
     buffer_descriptor::fields content;
     content.pool = source_->id();
     content.kind = source_->kind();
@@ -84,15 +79,14 @@ class pool_allocation final : public allocation {
 class imported_allocation final : public allocation {
  public:
   imported_allocation(std::shared_ptr<shared_pool> source, device_pointer address,
-                      std::size_t capacity, buffer_descriptor const& descriptor, stream_ref stream)
-      : allocation(address, descriptor.size(), capacity, source->where(), stream),
+                      std::size_t capacity, buffer_descriptor const& descriptor,
+                      kept_stream const& order)
+      : allocation(address, descriptor.size(), capacity, source->where(), order),
         source_(std::move(source)),
         descriptor_(descriptor) {}
 
   ~imported_allocation() override {
-    if (address() != 0) {
-      source_->imports().release(descriptor_.content().serial, deallocation_stream());
-    }
+    if (address() != 0) source_->give_back_import(descriptor_.content().serial, order());
   }
 
   bool is_mapped() const noexcept override { return true; }
@@ -109,19 +103,67 @@ class imported_allocation final : public allocation {
 
 }  // namespace
 
+namespace {
+
+// The driver's import of a larger allocation out of a pool does not return, or takes seconds.
+constexpr std::size_t most_shared_bytes = std::size_t{2} << 30;
+
+bool is_too_large_to_share(memory_kind kind, std::size_t bytes) {
+  return kind != memory_kind::host && bytes > most_shared_bytes;
+}
+
+void check_allocation(shared_pool const& source, std::size_t size) {
+  if (!source.is_shareable() || !is_too_large_to_share(source.kind(), size)) return;
+  throw not_supported("allocating " + std::to_string(size) + " bytes of " + source.description() +
+                      ": the CUDA driver cannot share a pool allocation of more than " +
+                      std::to_string(most_shared_bytes) +
+                      " bytes; allocate several smaller ones, or make the resource with "
+                      "ipc_enabled = false if this memory is not to be shared");
+}
+
+void check_import(shared_pool const& source, buffer_descriptor::fields const& content) {
+  // A pool that was imported by a bare descriptor has no uuid to compare; the driver tells then.
+  auto const id = source.id();
+  if (!id.is_nil() && content.pool != id) {
+    throw invalid_descriptor("importing a buffer of pool " + to_string(content.pool) +
+                             " through the resource of pool " + to_string(id) +
+                             ": look the resource up by the descriptor's pool_id()");
+  }
+  if (content.kind != source.kind()) {
+    throw invalid_descriptor(
+        "importing a buffer of pool " + to_string(content.pool) +
+        ": the descriptor says that its memory is of another kind than that of "
+        "the pool; send the bytes as its owner made them");
+  }
+  if (!is_too_large_to_share(content.kind, content.offset + content.size)) return;
+  throw not_supported("importing a buffer of pool " + to_string(content.pool) + ": it has " +
+                      std::to_string(content.offset + content.size) +
+                      " bytes, and the CUDA driver cannot import more than " +
+                      std::to_string(most_shared_bytes) +
+                      " bytes of a pool at once; its owner shares several smaller buffers");
+}
+
+}  // namespace
+
 buffer allocate_from_pool(std::shared_ptr<shared_pool> const& source, std::size_t size,
                           stream_ref stream) {
+  kept_stream const kept(stream, source->where());
   if (size == 0) {
-    return buffer_access::make(std::make_shared<pool_allocation>(source, 0, 0, 0, stream));
+    return buffer_access::make(std::make_shared<pool_allocation>(source, 0, 0, 0, kept));
   }
+  check_allocation(*source, size);
   auto const granularity = source->granularity();
-  auto const address = source->driver_pool().allocate(size, stream);
+  device_pointer address = 0;
+  {
+    stream_order const order(kept, source->where());
+    address = source->driver_pool().allocate(size, order.handle());
+  }
   try {
     auto const capacity = (size + granularity - 1) / granularity * granularity;
     return buffer_access::make(
-        std::make_shared<pool_allocation>(source, address, size, capacity, stream));
+        std::make_shared<pool_allocation>(source, address, size, capacity, kept));
   } catch (...) {
-    source->driver_pool().free(address, stream);
+    source->give_back(address, kept);
     throw;
   }
 }
@@ -129,24 +171,13 @@ buffer allocate_from_pool(std::shared_ptr<shared_pool> const& source, std::size_
 buffer import_from_pool(std::shared_ptr<shared_pool> const& source,
                         buffer_descriptor const& descriptor, stream_ref stream) {
   auto const& content = descriptor.content();
-  // A pool that was imported by a bare descriptor has no uuid to compare; the driver tells then.
-  if (!source->id().is_nil() && content.pool != source->id()) {
-    throw invalid_descriptor("importing a buffer of pool " + to_string(content.pool) +
-                             " through the resource of pool " + to_string(source->id()) +
-                             ": look the resource up by the descriptor's pool_id()");
-  }
-  if (content.kind != source->kind()) {
-    throw invalid_descriptor(
-        "importing a buffer of pool " + to_string(content.pool) +
-        ": the descriptor says that its memory is of another kind than that of "
-        "the pool; send the bytes as its owner made them");
-  }
+  check_import(*source, content);
+  kept_stream const kept(stream, source->where());
   if (content.size == 0) {
     return buffer_access::make(
-        std::make_shared<imported_allocation>(source, 0, 0, descriptor, stream));
+        std::make_shared<imported_allocation>(source, 0, 0, descriptor, kept));
   }
-  auto& imports = source->imports();
-  auto const mapped = imports.acquire(content.serial, content.payload);
+  auto const mapped = source->imports().acquire(content.serial, content.payload, kept);
   try {
     if (content.offset > mapped.extent || content.size > mapped.extent - content.offset) {
       throw invalid_descriptor("importing a buffer of pool " + to_string(content.pool) +
@@ -155,11 +186,10 @@ buffer import_from_pool(std::shared_ptr<shared_pool> const& source,
                                ", and its owner allocated " + std::to_string(mapped.extent) +
                                "; send the bytes as its owner made them");
     }
-    return buffer_access::make(
-        std::make_shared<imported_allocation>(source, mapped.address + content.offset,
-                                              mapped.extent - content.offset, descriptor, stream));
+    return buffer_access::make(std::make_shared<imported_allocation>(
+        source, mapped.address + content.offset, mapped.extent - content.offset, descriptor, kept));
   } catch (...) {
-    imports.release(content.serial, stream);
+    source->give_back_import(content.serial, kept);
     throw;
   }
 }
@@ -195,7 +225,7 @@ std::shared_ptr<pool_resource_state> pool_resource_state::open(
 
 std::shared_ptr<shared_pool> const& pool_resource_state::source() const {
   if (source_ == nullptr) {
-    throw closed_error("using a memory resource of " + where_.description() +
+    throw closed_error("using a memory resource of " + describe(kind_, where_) +
                        ": it has been closed; make a new one");
   }
   return source_;
@@ -218,10 +248,17 @@ buffer pool_resource_state::allocate(std::size_t size) {
   return made;
 }
 
+// Host memory does not go into graphs, so its streams are not asked.
+bool pool_resource_state::is_capturing(stream_ref stream) const {
+  return (is_of(stream, where_) || !where_.is_host()) &&
+         where_.driver().stream_is_capturing(stream.native_handle());
+}
+
 buffer pool_resource_state::allocate(std::size_t size, stream_ref stream) {
   check_may_allocate(size);
-  if (where_.driver().stream_is_capturing(stream.native_handle())) {
-    throw capture_error("allocating " + std::to_string(size) + " bytes of " + where_.description() +
+  if (is_capturing(stream)) {
+    throw capture_error("allocating " + std::to_string(size) + " bytes of " +
+                        source_->description() +
                         ": the stream is capturing a graph; allocate before the capture begins");
   }
   return allocate_from_pool(source_, size, stream);
@@ -234,7 +271,8 @@ void pool_resource_state::deallocate(device_pointer pointer, std::size_t, stream
                                 ": it belongs to another process, which alone frees it; close the "
                                 "buffer that was imported");
   }
-  from->driver_pool().free(pointer, stream);
+  stream_order const order(stream, where_);
+  from->driver_pool().free(pointer, order.handle());
 }
 
 void pool_resource_state::close() noexcept { source_.reset(); }

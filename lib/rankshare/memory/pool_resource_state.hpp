@@ -32,11 +32,15 @@ class RANKSHARE_EXPORT pool_resource_state final : public resource_interface {
   bool is_mapped() const noexcept override { return is_mapped_; }
   bool is_host_accessible() const noexcept override { return kind_ != memory_kind::device; }
   bool is_device_accessible() const noexcept override { return kind_ != memory_kind::host; }
-  int device_id() const noexcept override { return where_.id(); }
+  int device_id() const noexcept override {
+    return kind_ == memory_kind::device ? where_.id() : -1;
+  }
+  device where() const noexcept { return where_; }
   rankshare::uuid uuid() const noexcept override;
 
  private:
   void check_may_allocate(std::size_t size) const;
+  bool is_capturing(stream_ref stream) const;
 
   std::shared_ptr<shared_pool> source_;  // null once closed
   bool is_mapped_;

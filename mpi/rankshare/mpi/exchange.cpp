@@ -7,6 +7,7 @@
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/log.hpp>
 #include <rankshare/handle/device.hpp>
+#include <rankshare/handle/stream_order.hpp>
 #include <rankshare/ipc/registry.hpp>
 #include <rankshare/memory/allocation.hpp>
 #include <rankshare/memory/buffer_access.hpp>
@@ -30,10 +31,37 @@ void trace(Describe const& describe) {
   rankshare::detail::log(log_level::trace, describe());
 }
 
+// Devices travel as UUIDs. Where this process does not see the GPU, another one of its own may
+// reach the memory: the driver tells when it is granted access.
 device device_of(pool_descriptor::fields const& content) {
   if (content.kind == memory_kind::host) return device::host();
-  throw not_supported("importing pool " + to_string(content.pool) +
-                      ": it is GPU memory, and this version of rankshare shares host memory only");
+  if (auto const same = device::find_gpu(content.device)) return *same;
+  if (device::count() > 0) return device::gpu(0);
+  throw not_supported("importing pool " + to_string(content.pool) + " of GPU " +
+                      to_string(content.device) +
+                      ": this rank has no GPU to reach it with: " + device::why_no_gpu());
+}
+
+// The driver imports a pool of a GPU that this process does not see, and only use shows whether its
+// memory is reached.
+void check_reached(buffer const& imported, pool_descriptor::fields const& content,
+                   stream_ref stream) {
+  if (content.kind != memory_kind::device || imported.size() == 0) return;
+  auto const where = buffer_access::state(imported)->where();
+  if (where.uuid() == content.device) return;
+  try {
+    std::byte seen{};
+    rankshare::detail::stream_order const order(stream, where);
+    where.driver().memcpy_async(reinterpret_cast<device_pointer>(&seen), imported.handle(), 1,
+                                order.handle());
+    rankshare::detail::wait_for(stream, where);
+  } catch (error const& failure) {
+    throw not_supported("importing a buffer of GPU " + to_string(content.device) +
+                        ", which this rank does not see, through " + where.description() + ": " +
+                        failure.what() +
+                        "; let CUDA_VISIBLE_DEVICES name both GPUs on this rank, or place the "
+                        "ranks on GPUs that reach each other");
+  }
 }
 
 }  // namespace
@@ -47,6 +75,7 @@ pool_descriptor exchange::describe(shared_pool& source) {
   content.pid = self.pid;
   content.start_time = self.start_time;
   content.fd = source.handle().fd();
+  content.device = source.where().uuid();
   content.granularity = static_cast<std::uint32_t>(source.granularity());
   content.lease = source.leases().in(state_->meeting().leases());
   return pool_descriptor(content);
@@ -105,7 +134,7 @@ exchange::known_pool& exchange::enter(int local_rank, pool_descriptor const& des
   check_sender(local_rank, content);
   new_pools_.reserve(new_pools_.size() + 1);
   auto const [entry, is_new] =
-      pools_.try_emplace(content.pool, known_pool{local_rank, content.lease, nullptr});
+      pools_.try_emplace(content.pool, known_pool{local_rank, content.lease, nullptr, {}});
   auto& known = entry->second;
   if (is_new) {
     new_pools_.push_back(content.pool);
@@ -126,9 +155,9 @@ void exchange::remember_pool(int local_rank, std::vector<std::byte> const& recor
   enter(local_rank, pool_descriptor::from_bytes(record.data(), record.size()));
 }
 
-std::shared_ptr<shared_pool> exchange::map_pool(int local_rank, pool_descriptor const& descriptor) {
+exchange::known_pool& exchange::map_pool(int local_rank, pool_descriptor const& descriptor) {
   auto& known = enter(local_rank, descriptor);
-  if (known.pool != nullptr) return known.pool;
+  if (known.pool != nullptr) return known;
   auto const& content = descriptor.content();
   int const rank = state_->meeting().member(local_rank).rank;
   if (content.fd == state_->meeting().board_fd_of(local_rank)) {
@@ -155,7 +184,30 @@ std::shared_ptr<shared_pool> exchange::map_pool(int local_rank, pool_descriptor 
         });
         return allocation_handle(std::move(fetched), content.pool);
       });
-  return known.pool;
+  return known;
+}
+
+// A pool is reached by the GPU that it is on; the GPU that works on `stream` may be another.
+void exchange::grant_access(known_pool& known, stream_ref stream) const {
+  auto& pool = *known.pool;
+  if (pool.kind() != memory_kind::device) return;
+  auto const* const state = stream.state();
+  auto const& meeting = state_->meeting();
+  int const local = state != nullptr && !state->where().is_host()
+                        ? state->where().id()
+                        : meeting.local_rank() % pool.where().driver().device_count();
+  if (local == pool.where().id() || known.granted.count(local) != 0) return;
+  try {
+    pool.driver_pool().set_access(local, true);
+  } catch (error const& failure) {
+    throw not_supported(
+        "importing pool " + to_string(pool.id()) + ": GPU " + std::to_string(local) +
+        " of this rank does not reach the memory of GPU " + std::to_string(pool.where().id()) +
+        " (" + failure.what() +
+        "); place the ranks on GPUs that reach each other, see nvidia-smi topo -p2p "
+        "r");
+  }
+  known.granted.insert(local);
 }
 
 buffer exchange::import_buffer(int local_rank, std::vector<std::byte> const& record,
@@ -165,9 +217,11 @@ buffer exchange::import_buffer(int local_rank, std::vector<std::byte> const& rec
   auto const wanted = buffer_descriptor::from_bytes(record.data() + split, record.size() - split);
   check_current(local_rank, pool.content().lease, "pool");
   check_current(local_rank, wanted.content().lease, "buffer");
-  auto const source = map_pool(local_rank, pool);
-  auto mapped = rankshare::detail::import_from_pool(source, wanted, stream);
+  auto& known = map_pool(local_rank, pool);
+  grant_access(known, stream);
+  auto mapped = rankshare::detail::import_from_pool(known.pool, wanted, stream);
   check_current(local_rank, wanted.content().lease, "buffer");
+  check_reached(mapped, pool.content(), stream);
   trace([&] {
     return "mapped " + std::to_string(mapped.size()) + " bytes of rank " +
            std::to_string(state_->meeting().member(local_rank).rank) + ", pool " +
@@ -188,7 +242,10 @@ void exchange::begin() {
 
 void exchange::undo() noexcept {
   for (auto const& id : mapped_pools_) {
-    if (auto const entry = pools_.find(id); entry != pools_.end()) entry->second.pool.reset();
+    if (auto const entry = pools_.find(id); entry != pools_.end()) {
+      entry->second.pool.reset();
+      entry->second.granted.clear();
+    }
   }
   for (auto const& id : new_pools_) pools_.erase(id);
   mapped_pools_.clear();

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -64,14 +65,15 @@ class RANKSHARE_EXPORT exchange {
     int local_rank;
     lease published;
     std::shared_ptr<rankshare::detail::shared_pool> pool;  // null until the first use
+    std::set<int> granted;                                 // GPUs of this process that reach it
   };
 
   pool_descriptor describe(rankshare::detail::shared_pool& source);
   void check_sender(int local_rank, pool_descriptor::fields const& content) const;
   void check_current(int local_rank, lease const& published, char const* what) const;
   known_pool& enter(int local_rank, pool_descriptor const& descriptor);
-  std::shared_ptr<rankshare::detail::shared_pool> map_pool(int local_rank,
-                                                           pool_descriptor const& descriptor);
+  known_pool& map_pool(int local_rank, pool_descriptor const& descriptor);
+  void grant_access(known_pool& known, stream_ref stream) const;
 
   std::shared_ptr<communicator_state> state_;
   fd_transport transport_;

@@ -8,7 +8,8 @@
 
 #include <rankshare/base/log.hpp>
 #include <rankshare/base/settings.hpp>
-#include <rankshare/handle/event.hpp>
+#include <rankshare/driver/gpu_driver.hpp>
+#include <rankshare/handle/stream_order.hpp>
 #include <rankshare/memory/allocation.hpp>
 #include <rankshare/memory/buffer_access.hpp>
 #include <rankshare/mpi/agreement.hpp>
@@ -33,8 +34,7 @@ struct node_communicator::implementation {
 
   detail::board& meeting() { return state->meeting(); }
   int local_rank_of(int rank) const;
-  std::string describe_device() const;
-  static void wait_for(stream_ref stream, rankshare::device where);
+  std::string describe_device();
   std::vector<detail::contribution> receive();
   std::vector<std::byte> announce(buffer const& mine, stream_ref stream);
   template <class Local>
@@ -127,23 +127,27 @@ bool node_communicator::is_local(int rank) const {
 }
 
 device node_communicator::device() const {
-  self("asking for the device");
-  rankshare::device::count();  // throws where a GPU is demanded
-  return rankshare::device::host();
+  auto& me = self("asking for the device");
+  int const gpus = rankshare::device::count();  // throws where a GPU is demanded
+  return gpus > 0 ? rankshare::device::gpu(me.meeting().local_rank() % gpus)
+                  : rankshare::device::host();
 }
 
-// A GPU that is demanded in vain is an error only where it is asked for.
-std::string node_communicator::implementation::describe_device() const {
+// It initialises no driver: a job on host memory leaves CUDA alone.
+std::string node_communicator::implementation::describe_device() {
+  if (rankshare::detail::gpu_driver::in_use() == nullptr) return "GPUs not looked for yet";
   try {
-    rankshare::device::count();
-    return rankshare::device::host().description();
-  } catch (not_supported const&) {
-    return "no GPU, which RANKSHARE_DRIVER=cuda demands";
+    int const gpus = rankshare::device::count();
+    if (gpus == 0) return "no GPU: " + rankshare::device::why_no_gpu();
+    auto const mine = rankshare::device::gpu(meeting().local_rank() % gpus);
+    return mine.description() + ", UUID " + to_string(mine.uuid());
+  } catch (error const& failure) {
+    return std::string("no GPU: ") + failure.what();
   }
 }
 
 std::string node_communicator::description() const {
-  auto const& me = self("describing a node communicator");
+  auto& me = self("describing a node communicator");
   auto const& state = *me.state;
   return "node communicator of rank " + std::to_string(rank()) + ": " +
          std::to_string(state.size()) + " ranks, " + std::to_string(local_size()) +
@@ -175,23 +179,12 @@ void node_communicator::implementation::collective(operation called, Local const
   }
 }
 
-// A stream that was given as the driver's own handle is one of `where`.
-void node_communicator::implementation::wait_for(stream_ref stream, rankshare::device where) {
-  auto& driver = stream.served_by() != nullptr ? *stream.served_by() : where.driver();
-  if (driver.stream_query(stream.native_handle())) return;
-  event reached(driver);
-  reached.record(stream);
-  reached.synchronize();
-}
-
 std::vector<std::byte> node_communicator::implementation::announce(buffer const& mine,
                                                                    stream_ref stream) {
   auto record = traffic.publish(mine);
   auto const& memory = *buffer_access::state(mine);
-  if (memory.deallocation_stream() != stream) {
-    wait_for(memory.deallocation_stream(), memory.where());
-  }
-  wait_for(stream, memory.where());
+  if (memory.order().ref() != stream) memory.order().wait(memory.where());
+  rankshare::detail::wait_for(stream, memory.where());
   return record;
 }
 
@@ -297,7 +290,7 @@ void node_communicator::fence(stream_ref stream) {
   detail::collective_guard const guard(*me.state, operation::fence);
   me.traffic.begin();
   me.collective(operation::fence, [&] {
-    me.wait_for(stream, rankshare::device::host());
+    rankshare::detail::wait_for(stream, rankshare::device::host());
     return std::vector<std::byte>();
   });
 }

@@ -76,10 +76,12 @@ class RANKSHARE_EXPORT node_communicator {
   int local_size() const;
   /// @return whether `rank` is on this node
   bool is_local(int rank) const;
-  /// @return the GPU for this rank; the host where there is none
+  /// @return the GPU for this rank, of those that it sees the one of its local rank; the host where
+  ///         there is none (`device::why_no_gpu()` tells why). Initialises CUDA.
   /// @throws not_supported if `RANKSHARE_DRIVER=cuda` and there is no GPU
   rankshare::device device() const;
-  /// @return what was chosen and why, in one line
+  /// @return what was chosen and why, in one line. GPUs are in it only once this process has asked
+  ///         for one.
   std::string description() const;
 
   /// Makes a pool known to the other ranks. Maps nothing: the first buffer of it does.
@@ -96,7 +98,8 @@ class RANKSHARE_EXPORT node_communicator {
   ///
   /// Before the buffer is announced, the host waits for all work on `stream` so far, so that the
   /// peers see it. When this returns, every peer has mapped it. Keep the buffer open until the
-  /// peers are done with it: a `fence` tells.
+  /// peers are done with it: a `fence` tells. A buffer of a GPU is mapped for the GPU of `stream`
+  /// on every rank, wherever the ranks number that GPU.
   ///
   /// @param mine   this rank's buffer; size 0 is a value
   /// @param stream the stream that `mine` was allocated and written on; also orders the end of the
@@ -104,6 +107,8 @@ class RANKSHARE_EXPORT node_communicator {
   /// @return the buffers of all ranks
   /// @throws closed_error  if `mine` is closed
   /// @throws not_shareable if `mine` was imported, or its memory cannot be shared
+  /// @throws capture_error if `stream` is capturing a graph; the capture goes on
+  /// @throws not_supported if a peer's buffer is on a GPU that no GPU of this rank reaches
   /// @throws remote_error, peer_lost, timeout, broken_communicator as described above
   /// @par Collective
   /// Over the ranks of this node.
@@ -126,6 +131,7 @@ class RANKSHARE_EXPORT node_communicator {
   /// Waits for all work on `stream` so far, then for all ranks of the node. Afterwards everything
   /// that any of them wrote before is visible to all.
   ///
+  /// @throws capture_error if `stream` is capturing a graph; the capture goes on
   /// @throws remote_error, peer_lost, timeout, broken_communicator as described above
   /// @par Collective
   /// Over the ranks of this node.
