@@ -121,6 +121,16 @@ void check_allocation(shared_pool const& source, std::size_t size) {
                       "ipc_enabled = false if this memory is not to be shared");
 }
 
+// A stream that was checked against the device; host memory does not go into graphs, and streams of
+// GPUs are not asked for it.
+void check_not_capturing(shared_pool const& source, std::size_t size, stream_ref stream) {
+  auto const where = source.where();
+  if (where.is_host() && !is_of(stream, where)) return;
+  if (!where.driver().stream_is_capturing(stream.native_handle())) return;
+  throw capture_error("allocating " + std::to_string(size) + " bytes of " + source.description() +
+                      ": the stream is capturing a graph; allocate before the capture begins");
+}
+
 void check_import(shared_pool const& source, buffer_descriptor::fields const& content) {
   // A pool that was imported by a bare descriptor has no uuid to compare; the driver tells then.
   auto const id = source.id();
@@ -148,6 +158,7 @@ void check_import(shared_pool const& source, buffer_descriptor::fields const& co
 buffer allocate_from_pool(std::shared_ptr<shared_pool> const& source, std::size_t size,
                           stream_ref stream) {
   kept_stream const kept(stream, source->where());
+  check_not_capturing(*source, size, stream);
   if (size == 0) {
     return buffer_access::make(std::make_shared<pool_allocation>(source, 0, 0, 0, kept));
   }
@@ -248,19 +259,8 @@ buffer pool_resource_state::allocate(std::size_t size) {
   return made;
 }
 
-// Host memory does not go into graphs, so its streams are not asked.
-bool pool_resource_state::is_capturing(stream_ref stream) const {
-  return (is_of(stream, where_) || !where_.is_host()) &&
-         where_.driver().stream_is_capturing(stream.native_handle());
-}
-
 buffer pool_resource_state::allocate(std::size_t size, stream_ref stream) {
   check_may_allocate(size);
-  if (is_capturing(stream)) {
-    throw capture_error("allocating " + std::to_string(size) + " bytes of " +
-                        source_->description() +
-                        ": the stream is capturing a graph; allocate before the capture begins");
-  }
   return allocate_from_pool(source_, size, stream);
 }
 

@@ -40,7 +40,6 @@ class RANKSHARE_EXPORT pool_resource_state final : public resource_interface {
 
  private:
   void check_may_allocate(std::size_t size) const;
-  bool is_capturing(stream_ref stream) const;
 
   std::shared_ptr<shared_pool> source_;  // null once closed
   bool is_mapped_;
