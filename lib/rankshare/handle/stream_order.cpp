@@ -2,6 +2,7 @@
 #include <rankshare/handle/stream_order.hpp>
 
 #include <string>
+#include <utility>
 
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/log.hpp>
@@ -76,12 +77,10 @@ void kept_stream::wait(device where) const {
   wait_for(entered.handle(), where);
 }
 
-kept_stream& kept_stream::operator=(kept_stream const& other) noexcept {
-  if (other.stream_.state() != nullptr) other.stream_.state()->retain();
-  if (stream_.state() != nullptr) stream_.state()->release();
-  stream_ = other.stream_;
-  context_ = other.context_;
-  thread_ = other.thread_;
+kept_stream& kept_stream::operator=(kept_stream&& other) noexcept {
+  std::swap(stream_, other.stream_);
+  std::swap(context_, other.context_);
+  std::swap(thread_, other.thread_);
   return *this;
 }
 

@@ -43,7 +43,11 @@ class RANKSHARE_EXPORT kept_stream {
       : stream_(other.stream_), context_(other.context_), thread_(other.thread_) {
     if (stream_.state() != nullptr) stream_.state()->retain();
   }
-  kept_stream& operator=(kept_stream const& other) noexcept;
+  kept_stream(kept_stream&& other) noexcept
+      : stream_(other.stream_), context_(other.context_), thread_(other.thread_) {
+    other.stream_ = stream_ref::legacy_default();  // it lets go of nothing
+  }
+  kept_stream& operator=(kept_stream&& other) noexcept;
   ~kept_stream() {
     if (stream_.state() != nullptr) stream_.state()->release();
   }

@@ -7,6 +7,18 @@
 #include <rankshare/base/log.hpp>
 
 namespace rankshare::detail {
+namespace {
+
+template <class Work>
+void report_failures(Work const& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    log_once(log_level::error, "release import", "giving up an import: " + current_error_text());
+  }
+}
+
+}  // namespace
 
 import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payload const& payload,
                                             kept_stream const& stream) {
@@ -45,20 +57,22 @@ import_cache::mapping import_cache::import(pointer_payload const& payload,
   try {
     made.extent = source_->range_size(made.address);
   } catch (...) {
-    give_up({made, payload, 0}, stream);
+    report_failures([&] { give_up({made, payload, 0}, stream); });
     throw;
   }
   return made;
 }
 
-void import_cache::give_up(entry const& last, kept_stream const& stream) noexcept {
-  try {
-    stream_order const order(stream, where_);
-    source_->free(last.mapped.address, order.handle());
-    remember_release_of(last.payload, order.handle());
-  } catch (...) {
-    log_once(log_level::error, "release import", "giving up an import: " + current_error_text());
-  }
+void import_cache::give_up(entry const& last, kept_stream const& stream) {
+  stream_order const order(stream, where_);
+  source_->free(last.mapped.address, order.handle());
+  remember_release_of(last.payload, order.handle());
+}
+
+bool import_cache::is_capturing(kept_stream const& stream) const {
+  if (where_.is_host()) return false;
+  stream_order const order(stream, where_);
+  return where_.driver().stream_is_capturing(order.handle());
 }
 
 // Until earlier work on the stream is done, the driver still has the mapping: an import before that
@@ -89,11 +103,18 @@ void import_cache::forget(entry_map::iterator gone) noexcept {
   entries_.erase(gone);
 }
 
-void import_cache::release(std::uint64_t serial, kept_stream const& stream) noexcept {
+void import_cache::release(std::uint64_t serial, kept_stream const& stream,
+                           std::function<kept_stream()> const& instead) noexcept {
   std::lock_guard const lock(mutex_);
   auto const found = entries_.find(serial);
   if (found == entries_.end() || --found->second.users != 0) return;
-  give_up(found->second, stream);
+  report_failures([&] {
+    if (is_capturing(stream)) {
+      give_up(found->second, instead());
+    } else {
+      give_up(found->second, stream);
+    }
+  });
   forget(found);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -50,8 +51,9 @@ class RANKSHARE_EXPORT import_cache {
   /// Drops one user; the last one gives the import back to the driver once earlier work on `stream`
   /// is done. Failures are reported.
   ///
-  /// @param stream a stream that is not capturing
-  void release(std::uint64_t serial, kept_stream const& stream) noexcept;
+  /// @param instead where `stream` is capturing a graph: gives the stream that is used instead
+  void release(std::uint64_t serial, kept_stream const& stream,
+               std::function<kept_stream()> const& instead) noexcept;
 
   /// @return number of allocations that are imported
   std::size_t size() const;
@@ -68,7 +70,8 @@ class RANKSHARE_EXPORT import_cache {
   static constexpr std::size_t most_releases = 64;  // remembered; more are waited for
 
   mapping import(pointer_payload const& payload, kept_stream const& stream);
-  void give_up(entry const& last, kept_stream const& stream) noexcept;
+  bool is_capturing(kept_stream const& stream) const;
+  void give_up(entry const& last, kept_stream const& stream);
   void remember_release_of(pointer_payload const& payload, stream_ref stream);
   void wait_for_release_of(pointer_payload const& payload);
   void wait_for_all_releases();

@@ -78,14 +78,7 @@ void shared_pool::give_back(device_pointer pointer, kept_stream const& order) no
 }
 
 void shared_pool::give_back_import(std::uint64_t serial, kept_stream const& order) noexcept {
-  try {
-    bool const is_capturing = is_of(order.ref(), where_) &&
-                              where_.driver().stream_is_capturing(order.ref().native_handle());
-    imports_.release(serial, is_capturing ? own_order() : order);
-  } catch (...) {
-    log_once(log_level::error, "release import",
-             "closing a buffer of " + description() + ": " + current_error_text());
-  }
+  imports_.release(serial, order, [this] { return own_order(); });
 }
 
 std::shared_ptr<void> shared_pool::resource() const {

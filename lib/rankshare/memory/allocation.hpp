@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include <rankshare/handle/device.hpp>
 #include <rankshare/handle/stream_order.hpp>
@@ -21,8 +22,12 @@ namespace detail {
 class allocation {
  public:
   allocation(device_pointer address, std::size_t size, std::size_t capacity, device where,
-             kept_stream const& order) noexcept
-      : address_(address), size_(size), capacity_(capacity), where_(where), order_(order) {}
+             kept_stream order) noexcept
+      : address_(address),
+        size_(size),
+        capacity_(capacity),
+        where_(where),
+        order_(std::move(order)) {}
   virtual ~allocation() = default;
   allocation(allocation const&) = delete;
   allocation& operator=(allocation const&) = delete;
@@ -34,7 +39,7 @@ class allocation {
   device where() const noexcept { return where_; }
   /// @return the stream that orders the end of the memory
   kept_stream const& order() const noexcept { return order_; }
-  void set_order(kept_stream const& order) noexcept { order_ = order; }
+  void set_order(kept_stream order) noexcept { order_ = std::move(order); }
 
   virtual bool is_mapped() const noexcept = 0;
   virtual memory_kind kind() const noexcept = 0;

@@ -40,8 +40,9 @@ std::mutex& open_mutex() {
 class pool_allocation final : public allocation {
  public:
   pool_allocation(std::shared_ptr<shared_pool> source, device_pointer address, std::size_t size,
-                  std::size_t capacity, kept_stream const& order) noexcept
-      : allocation(address, size, capacity, source->where(), order), source_(std::move(source)) {}
+                  std::size_t capacity, kept_stream order) noexcept
+      : allocation(address, size, capacity, source->where(), std::move(order)),
+        source_(std::move(source)) {}
 
   ~pool_allocation() override {
     delete exported_.load(std::memory_order_acquire);  // retires the leases
@@ -79,9 +80,8 @@ class pool_allocation final : public allocation {
 class imported_allocation final : public allocation {
  public:
   imported_allocation(std::shared_ptr<shared_pool> source, device_pointer address,
-                      std::size_t capacity, buffer_descriptor const& descriptor,
-                      kept_stream const& order)
-      : allocation(address, descriptor.size(), capacity, source->where(), order),
+                      std::size_t capacity, buffer_descriptor const& descriptor, kept_stream order)
+      : allocation(address, descriptor.size(), capacity, source->where(), std::move(order)),
         source_(std::move(source)),
         descriptor_(descriptor) {}
 
@@ -153,14 +153,26 @@ void check_import(shared_pool const& source, buffer_descriptor::fields const& co
                       " bytes of a pool at once; its owner shares several smaller buffers");
 }
 
+// Owns the memory, or gives it back.
+std::shared_ptr<allocation> own_allocation(std::shared_ptr<shared_pool> const& source,
+                                           device_pointer address, std::size_t size,
+                                           std::size_t capacity, kept_stream& order) {
+  try {
+    return std::make_shared<pool_allocation>(source, address, size, capacity, std::move(order));
+  } catch (...) {  // there is no room for the object: nothing was moved
+    source->give_back(address, order);
+    throw;
+  }
+}
+
 }  // namespace
 
 buffer allocate_from_pool(std::shared_ptr<shared_pool> const& source, std::size_t size,
                           stream_ref stream) {
-  kept_stream const kept(stream, source->where());
+  kept_stream kept(stream, source->where());
   check_not_capturing(*source, size, stream);
   if (size == 0) {
-    return buffer_access::make(std::make_shared<pool_allocation>(source, 0, 0, 0, kept));
+    return buffer_access::make(std::make_shared<pool_allocation>(source, 0, 0, 0, std::move(kept)));
   }
   check_allocation(*source, size);
   auto const granularity = source->granularity();
@@ -169,24 +181,18 @@ buffer allocate_from_pool(std::shared_ptr<shared_pool> const& source, std::size_
     stream_order const order(kept, source->where());
     address = source->driver_pool().allocate(size, order.handle());
   }
-  try {
-    auto const capacity = (size + granularity - 1) / granularity * granularity;
-    return buffer_access::make(
-        std::make_shared<pool_allocation>(source, address, size, capacity, kept));
-  } catch (...) {
-    source->give_back(address, kept);
-    throw;
-  }
+  auto const capacity = (size + granularity - 1) / granularity * granularity;
+  return buffer_access::make(own_allocation(source, address, size, capacity, kept));
 }
 
 buffer import_from_pool(std::shared_ptr<shared_pool> const& source,
                         buffer_descriptor const& descriptor, stream_ref stream) {
   auto const& content = descriptor.content();
   check_import(*source, content);
-  kept_stream const kept(stream, source->where());
+  kept_stream kept(stream, source->where());
   if (content.size == 0) {
     return buffer_access::make(
-        std::make_shared<imported_allocation>(source, 0, 0, descriptor, kept));
+        std::make_shared<imported_allocation>(source, 0, 0, descriptor, std::move(kept)));
   }
   auto const mapped = source->imports().acquire(content.serial, content.payload, kept);
   try {
