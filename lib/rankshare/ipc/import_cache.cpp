@@ -118,6 +118,11 @@ void import_cache::release(std::uint64_t serial, kept_stream const& stream,
   forget(found);
 }
 
+pointer_payload import_cache::payload_of(std::uint64_t serial) const {
+  std::lock_guard const lock(mutex_);
+  return entries_.at(serial).payload;
+}
+
 std::size_t import_cache::size() const {
   std::lock_guard const lock(mutex_);
   return entries_.size();

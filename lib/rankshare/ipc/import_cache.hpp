@@ -55,6 +55,10 @@ class RANKSHARE_EXPORT import_cache {
   void release(std::uint64_t serial, kept_stream const& stream,
                std::function<kept_stream()> const& instead) noexcept;
 
+  /// @param serial of an allocation that is imported
+  /// @return what the exporter's driver says of it
+  pointer_payload payload_of(std::uint64_t serial) const;
+
   /// @return number of allocations that are imported
   std::size_t size() const;
 

@@ -25,10 +25,21 @@ struct exported_state {
   published_leases leases;
 };
 
-// Makes the first export of any buffer exclude others; exports are rare beside allocations.
+// Makes the first description of any buffer exclude others; they are rare beside allocations.
 std::mutex& export_mutex() {
   static auto* const instance = new std::mutex;
   return *instance;
+}
+
+// What `slot` points to; the first call makes it.
+template <class Thing, class Make>
+Thing& made_once(std::atomic<Thing*>& slot, Make const& make) {
+  if (auto* known = slot.load(std::memory_order_acquire)) return *known;
+  std::lock_guard const lock(export_mutex());
+  if (auto* known = slot.load(std::memory_order_relaxed)) return *known;
+  auto* const made = make();
+  slot.store(made, std::memory_order_release);
+  return *made;
 }
 
 // Two threads that open one pool at once must get one resource.
@@ -58,47 +69,67 @@ class pool_allocation final : public allocation {
 
  private:
   exported_state& exported() {
-    if (auto* known = exported_.load(std::memory_order_acquire)) return *known;
-    std::lock_guard const lock(export_mutex());
-    if (auto* known = exported_.load(std::memory_order_relaxed)) return *known;
-    (void)source_->handle();  // throws if the pool is not shareable
-    buffer_descriptor::fields content;
-    content.pool = source_->id();
-    content.kind = source_->kind();
-    content.size = size();
-    if (address() != 0) content.payload = source_->driver_pool().export_pointer(address());
-    content.serial = source_->next_serial();
-    auto* const made = new exported_state(buffer_descriptor(content));
-    exported_.store(made, std::memory_order_release);
-    return *made;
+    return made_once(exported_, [&] {
+      (void)source_->handle();  // throws if the pool is not shareable
+      buffer_descriptor::fields content;
+      content.pool = source_->id();
+      content.kind = source_->kind();
+      content.size = size();
+      if (address() != 0) content.payload = source_->driver_pool().export_pointer(address());
+      content.serial = source_->next_serial();
+      return new exported_state(buffer_descriptor(content));
+    });
   }
 
   std::shared_ptr<shared_pool> source_;
   std::atomic<exported_state*> exported_{nullptr};
 };
 
+// Small, since many are made of one mapping: the descriptor is put together again where it is asked
+// for, from what is kept here and the payload in the cache of imports.
 class imported_allocation final : public allocation {
  public:
   imported_allocation(std::shared_ptr<shared_pool> source, device_pointer address,
-                      std::size_t capacity, buffer_descriptor const& descriptor, kept_stream order)
-      : allocation(address, descriptor.size(), capacity, source->where(), std::move(order)),
+                      std::size_t capacity, buffer_descriptor const& from, kept_stream order)
+      : allocation(address, from.size(), capacity, source->where(), std::move(order)),
         source_(std::move(source)),
-        descriptor_(descriptor) {}
+        pool_(from.content().pool),
+        serial_(from.content().serial),
+        offset_(from.content().offset),
+        lease_(from.content().lease) {}
 
   ~imported_allocation() override {
-    if (address() != 0) source_->give_back_import(descriptor_.content().serial, order());
+    delete descriptor_.load(std::memory_order_acquire);
+    if (address() != 0) source_->give_back_import(serial_, order());
   }
 
   bool is_mapped() const noexcept override { return true; }
   memory_kind kind() const noexcept override { return source_->kind(); }
   rankshare::memory_resource resource() const override { return resource_of(source_); }
-  buffer_descriptor const& descriptor() override { return descriptor_; }
   published_leases* leases() override { return nullptr; }
   std::shared_ptr<shared_pool> const& source() const noexcept { return source_; }
 
+  buffer_descriptor const& descriptor() override {
+    return made_once(descriptor_, [&] {
+      buffer_descriptor::fields content;
+      content.pool = pool_;
+      content.kind = source_->kind();
+      content.serial = serial_;
+      content.size = size();
+      content.offset = offset_;
+      content.lease = lease_;
+      if (address() != 0) content.payload = source_->imports().payload_of(serial_);
+      return new buffer_descriptor(content);
+    });
+  }
+
  private:
   std::shared_ptr<shared_pool> source_;
-  buffer_descriptor descriptor_;
+  uuid pool_;  // the pool itself may have been imported without
+  std::uint64_t serial_;
+  std::uint64_t offset_;
+  lease lease_;
+  std::atomic<buffer_descriptor*> descriptor_{nullptr};
 };
 
 }  // namespace
