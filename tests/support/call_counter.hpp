@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Counts calls by the name of the function, and makes the n-th one fail.
+/// Counts calls by the name of the function, makes the n-th one fail, and hides functions.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace rankshare::test {
@@ -17,11 +18,11 @@ class call_counter {
   /// Throws what the failing call is to throw.
   using thrower = std::function<void()>;
 
-  /// Stands for every function but those that give something back (`*_destroy`, `mem_free_async`):
-  /// what a failed release leaves behind is nobody's fault.
+  /// Stands for every function but those that give something back (`*_destroy`, `mem_free_async`,
+  /// `module_unload`, `ctx_pop_current`): what a failed release leaves behind is nobody's fault.
   static constexpr char const* any_call = "*";
 
-  /// Counts a call, and throws if it is the one that is to fail.
+  /// Counts a call, and throws if it is the one that is to fail, or if the function is hidden.
   void enter(char const* function);
 
   /// @return calls of `function` since the last reset
@@ -36,12 +37,23 @@ class call_counter {
   /// @return whether it was still to come
   bool cancel_failure();
 
+  /// From now on each call of a function throws `not_supported`, as where the installed driver
+  /// lacks the symbol.
+  ///
+  /// @param function "mem_pool_set_access"; or the symbol, with or without its cu:
+  ///                 "MemPoolSetAccess". What several functions need hides all of them.
+  void hide(std::string const& function);
+  void unhide(std::string const& function);
+
  private:
+  bool is_hidden(char const* function) const;
+
   mutable std::mutex mutex_;
   std::map<std::string, std::size_t> counts_;
   std::string failing_;
   std::size_t until_failure_ = 0;  // 0: none in force
   thrower raise_;
+  std::set<std::string> hidden_;  // symbols, without cu
 };
 
 }  // namespace rankshare::test

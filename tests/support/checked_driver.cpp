@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checked driver knows; its calls are in checked_driver_calls.cpp.
+// What a checked driver knows. Its calls are in checked_driver_calls.cpp (devices, contexts,
+// streams, events), checked_driver_memory.cpp (pools and what is in them) and
+// checked_driver_work.cpp.
 #include <support/checked_driver.hpp>
 
 #include <cstdint>
@@ -7,6 +9,28 @@
 #include <utility>
 
 #include <rankshare/base/error.hpp>
+
+// Note [The contract of CUDA]
+//
+// Rationale: tests run where no GPU is, on a driver that forgives what CUDA does not. What was
+// measured of CUDA is therefore a rule here, for host memory too unless a rule names other kinds:
+// - A pointer is exported after its pool, never before.
+// - A payload is mapped once: Note [Imports of one payload] in checked_pool.cpp.
+// - Work of a stream reaches memory of another device, and pinned memory, only after access was
+//   granted on this very pool object. What device an imported pool is on, the inner driver knows.
+// - Device and pinned memory that is shared comes in at most 2 GiB.
+// - Memory is freed on a stream only when no work of another stream still touches it. A pool goes
+// when
+//   all in it was freed; the frees, and work before them, may still wait.
+// - What must not be called on a capturing stream spoils the capture; a free there does not.
+// - The default streams are those of the calling thread's context, and each thread pops what it
+//   pushes. An event is recorded on streams of the device that it was made for.
+//
+// Approach: each rule is checked when the call is made, before the inner driver sees it.
+//
+// Limits: of a default stream the device is not known, so access and events are not checked.
+// Whoever waits for the legacy default stream waits for all, but a free on it is in no other
+// stream's order. The arguments of a kernel are not looked at.
 
 namespace rankshare::test {
 
@@ -25,19 +49,28 @@ std::string checked_driver::text_of(device_pointer pointer) {
   return text_of(reinterpret_cast<void const*>(pointer));
 }
 
-checked_driver::checked_driver(driver& inner) : inner_(&inner) {}
+checked_driver::checked_driver(driver& inner)
+    : inner_(&inner), violations_(std::make_shared<checked_violations>()), contexts_(violations_) {}
 
 checked_driver::~checked_driver() { work_.hold_back(false); }
 
 std::map<std::string, std::size_t> checked_driver::live_objects() const {
   std::lock_guard const lock(mutex_);
   std::map<std::string, std::size_t> live = {
-      {"streams", streams_.size()}, {"events", events_.size()}, {"pools", 0},
-      {"imported pools", 0},        {"allocations", 0},         {"imports", 0}};
+      {"streams", streams_.size()},
+      {"events", events_.size()},
+      {"pools", 0},
+      {"imported pools", 0},
+      {"allocations", 0},
+      {"imports", 0},
+      {"modules", modules_.size()},
+      {"pushed contexts", contexts_.pushed()},
+  };
   for (auto const& [handle, record] : pools_) {
-    ++live[record->is_imported ? "imported pools" : "pools"];
-    for (auto const& [pointer, piece] : record->pieces) {
-      live[record->is_imported ? "imports" : "allocations"] += piece.users;
+    bool const is_imported = record->from().is_imported;
+    live[is_imported ? "imported pools" : "pools"] += record->owners;
+    for (auto const& [pointer, piece] : record->pieces()) {
+      live[is_imported ? "imports" : "allocations"] += piece.users;
     }
   }
   return live;
@@ -49,9 +82,14 @@ std::size_t checked_driver::live_total() const {
   return total;
 }
 
-std::vector<std::string> checked_driver::violations() const {
+std::size_t checked_driver::aliased_imports() const {
   std::lock_guard const lock(mutex_);
-  return violations_;
+  return aliased_imports_;
+}
+
+std::size_t checked_driver::spoilt_captures() const {
+  std::lock_guard const lock(mutex_);
+  return spoilt_captures_;
 }
 
 void checked_driver::fail_call(std::string function, std::size_t nth, call_counter::thrower raise) {
@@ -64,15 +102,10 @@ void checked_driver::fail_call(std::string function, std::size_t nth, call_count
 void checked_driver::set_capturing(CUstream_st* stream, bool capturing) {
   std::lock_guard const lock(mutex_);
   if (capturing) {
-    capturing_.insert(stream);
+    capturing_.emplace(stream, false);
   } else {
     capturing_.erase(stream);
   }
-}
-
-void checked_driver::note(std::string const& text) const {
-  std::lock_guard const lock(mutex_);
-  violations_.push_back(text);
 }
 
 void checked_driver::violate(std::string const& text) const {
@@ -80,11 +113,16 @@ void checked_driver::violate(std::string const& text) const {
   throw invalid_argument("checked driver: " + text);
 }
 
-void checked_driver::check_stream(CUstream_st* stream, char const* function) const {
-  if (is_token(stream)) return;
+std::optional<int> checked_driver::check_stream(CUstream_st* stream, char const* function) const {
+  if (is_token(stream)) {
+    if (contexts_.is_current()) return std::nullopt;
+    throw no_context(std::string(function) +
+                     ": no CUDA context is current in this thread, and a default stream is that of "
+                     "one; make a context current, or use a stream of your own");
+  }
   {
     std::lock_guard const lock(mutex_);
-    if (streams_.count(stream) != 0) return;
+    if (auto const found = streams_.find(stream); found != streams_.end()) return found->second;
   }
   violate(std::string(function) + ": stream " + text_of(stream) + " is unknown, or destroyed");
 }
@@ -97,11 +135,40 @@ void checked_driver::check_event(CUevent_st* event, char const* function) const 
   violate(std::string(function) + ": event " + text_of(event) + " is unknown, or destroyed");
 }
 
-CUmemPoolHandle_st* checked_driver::keep(CUmemPoolHandle_st* pool, bool is_imported) {
-  auto record = std::make_shared<checked_pool>(*inner_, pool, is_imported,
-                                               [this](std::string const& text) { note(text); });
+void checked_driver::check_module(CUmod_st* module, char const* function) const {
+  {
+    std::lock_guard const lock(mutex_);
+    if (modules_.count(module) != 0) return;
+  }
+  violate(std::string(function) + ": module " + text_of(module) + " is unknown, or unloaded");
+}
+
+bool checked_driver::is_capturing(CUstream_st* stream) const {
   std::lock_guard const lock(mutex_);
-  pools_.emplace(pool, std::move(record));
+  return capturing_.count(stream) != 0;
+}
+
+void checked_driver::check_not_capturing(CUstream_st* stream, char const* function) {
+  {
+    std::lock_guard const lock(mutex_);
+    auto const found = capturing_.find(stream);
+    if (found == capturing_.end()) return;
+    if (!std::exchange(found->second, true)) ++spoilt_captures_;
+  }
+  violate(std::string(function) + ": stream " + text_of(stream) +
+          " is capturing, and the call spoils the capture");
+}
+
+CUmemPoolHandle_st* checked_driver::keep(CUmemPoolHandle_st* pool, checked_pool::origin from) {
+  std::lock_guard const lock(mutex_);
+  // The driver may give the handle of an imported pool again, also while held-back work keeps it.
+  auto record = ever_[pool].lock();
+  if (record == nullptr) {
+    record = std::make_shared<checked_pool>(*inner_, pool, from, violations_);
+    ever_[pool] = record;
+  }
+  ++record->owners;
+  pools_[pool] = std::move(record);
   return pool;
 }
 
@@ -120,25 +187,10 @@ checked_driver::shared_record checked_driver::find_live(CUmemPoolHandle_st* pool
   auto record = find(pool, function);
   {
     std::lock_guard const lock(mutex_);
-    if (record->pieces.count(pointer) != 0) return record;
+    if (record->pieces().count(pointer) != 0) return record;
   }
   violate(std::string(function) + ": pointer " + text_of(pointer) +
           " is no live allocation or import of its pool");
-}
-
-checked_driver::shared_record checked_driver::find_around(device_pointer target,
-                                                          std::size_t bytes) const {
-  {
-    std::lock_guard const lock(mutex_);
-    for (auto const& [handle, record] : pools_) {
-      auto after = record->pieces.upper_bound(target);
-      if (after == record->pieces.begin()) continue;
-      auto const& [start, piece] = *--after;
-      if (target - start <= piece.bytes && bytes <= piece.bytes - (target - start)) return record;
-    }
-  }
-  violate("memset_d8_async: " + std::to_string(bytes) + " bytes at " + text_of(target) +
-          " are not inside a live allocation or import");
 }
 
 }  // namespace rankshare::test

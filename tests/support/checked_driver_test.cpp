@@ -51,7 +51,7 @@ TEST_F(CheckedDriverTest, CountsCallsByName) {
 
 TEST_F(CheckedDriverTest, CountsLiveObjectsByKind) {
   auto* const stream = driver_.stream_create(-1);
-  auto* const event = driver_.event_create();
+  auto* const event = driver_.event_create(stream);
   auto* const pool = make_pool();
   auto const memory = driver_.mem_alloc_from_pool_async(pool, 1, stream);
   auto const fd = driver_.mem_pool_export_to_shareable_handle(pool);
@@ -59,9 +59,9 @@ TEST_F(CheckedDriverTest, CountsLiveObjectsByKind) {
       driver_.mem_pool_import_from_shareable_handle(fd.get(), memory_kind::host, id_);
   auto const seen =
       driver_.mem_pool_import_pointer(imported, driver_.mem_pool_export_pointer(pool, memory));
-  std::map<std::string, std::size_t> const one_each = {{"streams", 1},     {"events", 1},
-                                                       {"pools", 1},       {"imported pools", 1},
-                                                       {"allocations", 1}, {"imports", 1}};
+  std::map<std::string, std::size_t> const one_each = {
+      {"streams", 1},     {"events", 1},  {"pools", 1},   {"imported pools", 1},
+      {"allocations", 1}, {"imports", 1}, {"modules", 0}, {"pushed contexts", 0}};
   EXPECT_EQ(driver_.live_objects(), one_each);
   driver_.mem_free_async(imported, seen, stream);
   driver_.mem_pool_destroy(imported);
@@ -75,7 +75,7 @@ TEST_F(CheckedDriverTest, CountsLiveObjectsByKind) {
 
 TEST_F(CheckedDriverTest, RefusesWhatIsGone) {
   auto* const stream = driver_.stream_create(-1);
-  auto* const event = driver_.event_create();
+  auto* const event = driver_.event_create(stream);
   auto* const pool = make_pool();
   auto const memory = driver_.mem_alloc_from_pool_async(pool, 1, stream);
   driver_.mem_free_async(pool, memory, stream);
@@ -108,6 +108,29 @@ TEST_F(CheckedDriverTest, RefusesToWriteBeyondAnAllocation) {
   driver_.mem_pool_destroy(pool);
 }
 
+TEST_F(CheckedDriverTest, CopiesBetweenAnAllocationAndAnyMemory) {
+  auto* const pool = make_pool();
+  auto const memory = driver_.mem_alloc_from_pool_async(pool, 4096, token(1));
+  auto const gone = driver_.mem_alloc_from_pool_async(pool, 4096, token(1));
+  driver_.mem_free_async(pool, gone, token(1));
+  char mine[2] = {5, 6};
+  auto const own = reinterpret_cast<device_pointer>(mine);
+  EXPECT_NO_THROW(driver_.memcpy_async(memory + 4094, own, 2, token(1)));
+  EXPECT_EQ(byte_at(memory + 4094), 5);
+  EXPECT_NO_THROW(driver_.memcpy_async(own, memory + 4095, 1, token(1)));
+  EXPECT_EQ(mine[0], 6);
+  EXPECT_NO_THROW(driver_.memcpy_async(memory, memory + 4094, 2, token(1)));
+  EXPECT_TRUE(throws<invalid_argument>([&] { driver_.memcpy_async(own, own, 1, token(1)); },
+                                       "memcpy_async", "neither"));
+  EXPECT_TRUE(throws<invalid_argument>(
+      [&] { driver_.memcpy_async(memory + 4095, own, 2, token(1)); }, "2 bytes", "not inside"));
+  EXPECT_TRUE(throws<invalid_argument>([&] { driver_.memcpy_async(own, gone, 2, token(1)); },
+                                       "2 bytes", "not inside"));
+  EXPECT_EQ(driver_.violations().size(), 3U);
+  driver_.mem_free_async(pool, memory, token(1));
+  driver_.mem_pool_destroy(pool);
+}
+
 TEST_F(CheckedDriverTest, PoolThatGoesBeforeItsAllocationsIsAViolation) {
   auto* const pool = make_pool();
   driver_.mem_alloc_from_pool_async(pool, 1, token(1));
@@ -118,9 +141,10 @@ TEST_F(CheckedDriverTest, PoolThatGoesBeforeItsAllocationsIsAViolation) {
 
 TEST_F(CheckedDriverTest, NthCallOfAFunctionFailsOnce) {
   driver_.fail_call("event_create", 2);
-  auto* const first = driver_.event_create();
-  EXPECT_TRUE(throws<out_of_memory>([&] { driver_.event_create(); }, "planted", "event_create"));
-  auto* const third = driver_.event_create();
+  auto* const first = driver_.event_create(token(1));
+  EXPECT_TRUE(
+      throws<out_of_memory>([&] { driver_.event_create(token(1)); }, "planted", "event_create"));
+  auto* const third = driver_.event_create(token(1));
   EXPECT_FALSE(driver_.cancel_failure());
   EXPECT_EQ(driver_.calls("event_create"), 3U);
   EXPECT_EQ(driver_.live_objects()["events"], 2U);
@@ -136,7 +160,29 @@ TEST_F(CheckedDriverTest, FailureMayBeOfAnyTypeAndCallAndMayBeCancelled) {
   driver_.fail_call(call_counter::any_call, 1);
   driver_.stream_destroy(stream);  // gives back, and does not count
   EXPECT_TRUE(driver_.cancel_failure());
-  EXPECT_NO_THROW(driver_.event_destroy(driver_.event_create()));
+  EXPECT_NO_THROW(driver_.event_destroy(driver_.event_create(token(1))));
+}
+
+TEST_F(CheckedDriverTest, HiddenFunctionIsMissing) {
+  driver_.hide("event_create");
+  EXPECT_TRUE(throws<not_supported>([&] { driver_.event_create(token(1)); },
+                                    "event_create: the CUDA driver has no cuEventCreate",
+                                    "install an NVIDIA driver"));
+  EXPECT_TRUE(throws<not_supported>([&] { driver_.event_create(token(1)); }));
+  EXPECT_EQ(driver_.calls("event_create"), 2U);
+  EXPECT_NO_THROW(driver_.stream_query(token(1)));
+  driver_.unhide("event_create");
+  EXPECT_NO_THROW(driver_.event_destroy(driver_.event_create(token(1))));
+}
+
+TEST_F(CheckedDriverTest, SymbolHidesAllThatNeedIt) {
+  driver_.hide("cuPointerGetAttribute");
+  EXPECT_TRUE(throws<not_supported>([&] { driver_.pointer_range_size(nullptr, 1); },
+                                    "pointer_range_size", "no cuPointerGetAttribute"));
+  driver_.hide("MemsetD8Async");
+  EXPECT_TRUE(throws<not_supported>([&] { driver_.memset_d8_async(1, std::byte{}, 1, token(1)); },
+                                    "no cuMemsetD8Async"));
+  EXPECT_TRUE(driver_.violations().empty());
 }
 
 class HeldBackTest : public CheckedDriverTest {
@@ -189,8 +235,18 @@ TEST_F(HeldBackTest, WorkOfOneStreamRunsInOrder) {
   EXPECT_EQ(byte_at(memory_), 2);
 }
 
+TEST_F(HeldBackTest, CopiesWaitToo) {
+  char const mine = 9;
+  driver_.memcpy_async(memory_, reinterpret_cast<device_pointer>(&mine), 1, first_);
+  set(1, second_);
+  driver_.stream_synchronize(second_);
+  EXPECT_EQ(byte_at(memory_), 1);
+  driver_.stream_synchronize(first_);
+  EXPECT_EQ(byte_at(memory_), 9);
+}
+
 TEST_F(HeldBackTest, EventCoversWhatCameBeforeIt) {
-  auto* const event = driver_.event_create();
+  auto* const event = driver_.event_create(first_);
   set(1, first_);
   driver_.event_record(event, first_);
   set(2, first_);
