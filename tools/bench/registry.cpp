@@ -13,7 +13,8 @@ std::vector<measurement> const& all_measurements() {
   static auto const all = [] {
     std::vector<measurement> table;
     for (auto* const topic : {host_memory_measurements, counted_measurements, share_measurements,
-                              construct_measurements, fence_measurements}) {
+                              construct_measurements, fence_measurements, gpu_memory_measurements,
+                              gpu_peer_measurements, gpu_heat_measurements}) {
       auto of_topic = topic();
       std::move(of_topic.begin(), of_topic.end(), std::back_inserter(table));
     }

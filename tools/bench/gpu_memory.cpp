@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <rankshare/driver/gpu_driver.hpp>
+#include <rankshare/handle/device.hpp>
+#include <rankshare/handle/stream.hpp>
+#include <rankshare/ipc/buffer_descriptor.hpp>
+#include <rankshare/memory/buffer.hpp>
+#include <rankshare/memory/device_memory_resource.hpp>
+#include <support/checked_driver.hpp>
+
+#include "tools/bench/alternation.hpp"
+#include "tools/bench/rank_group.hpp"
+#include "tools/bench/raw_cuda.hpp"
+#include "tools/bench/topics.hpp"
+
+namespace rankshare::bench {
+namespace {
+
+constexpr int batches = 31;
+constexpr int batch = 10'000;
+
+/// This process stays on the core where it is: the driver's work is short, and a move costs more.
+class pinned_to_one_core {
+ public:
+  pinned_to_one_core() {
+    ::sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &here);
+    ::sched_setaffinity(0, sizeof here, &here);
+  }
+  ~pinned_to_one_core() { ::sched_setaffinity(0, sizeof before_, &before_); }
+  pinned_to_one_core(pinned_to_one_core const&) = delete;
+  pinned_to_one_core& operator=(pinned_to_one_core const&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+class batch_side : public side {
+ public:
+  using side::side;
+  int operations() const override { return batch; }
+};
+
+class allocate_close_side final : public batch_side {
+ public:
+  explicit allocate_close_side(std::size_t bytes) : batch_side("ours"), bytes_(bytes) {}
+
+  void run() override {
+    stream_ref const order = order_;
+    for (int i = 0; i < batch; ++i) pool_.allocate(bytes_, order).close();
+  }
+  void finish() override { order_.synchronize(); }
+
+ private:
+  std::size_t bytes_;
+  stream order_{device::gpu(0)};
+  device_memory_resource pool_{device::gpu(0)};
+};
+
+class raw_side final : public batch_side {
+ public:
+  explicit raw_side(std::size_t bytes) : batch_side("raw"), bytes_(bytes) {}
+
+  void run() override { pool_.allocate_and_free(bytes_, batch); }
+
+ private:
+  std::size_t bytes_;
+  raw_pool pool_;
+};
+
+findings allocate_close(std::size_t bytes) {
+  pinned_to_one_core const pinned;
+  allocate_close_side ours(bytes);
+  raw_side raw(bytes);
+  auto const times = alternate(rank_group(), {&ours, &raw}, batches);
+  auto found = in_nanoseconds(times, batches);
+  found.values.push_back(
+      {"added", found.values[0].amount - found.values[1].amount, "ns", std::nullopt});
+  return found;
+}
+
+/// A buffer that this process has mapped by its descriptor, as it would one of another process.
+struct mapped_buffer {
+  stream order{device::gpu(0)};
+  device_memory_resource owner{device::gpu(0)};
+  buffer original = owner.allocate(1 << 20, order);
+  device_memory_resource resource =
+      device_memory_resource::from_allocation_handle(device::gpu(0), owner.allocation_handle());
+  buffer_descriptor descriptor = original.ipc_descriptor();
+  buffer first = buffer::from_ipc_descriptor(resource, descriptor, order);
+
+  buffer import_again() const { return buffer::from_ipc_descriptor(resource, descriptor, order); }
+};
+
+class import_side final : public batch_side {
+ public:
+  explicit import_side(mapped_buffer const& from) : batch_side("import"), from_(from) {
+    imported_.reserve(batch);
+  }
+
+  void run() override {
+    for (int i = 0; i < batch; ++i) imported_.push_back(from_.import_again());
+  }
+  void finish() override { imported_.clear(); }
+
+ private:
+  mapped_buffer const& from_;
+  std::vector<buffer> imported_;
+};
+
+double driver_calls_of_a_repeated_import() {
+  test::checked_driver checked(device::gpu(0).driver());
+  detail::replace_gpu_driver(&checked);
+  std::size_t calls = 0;
+  {
+    mapped_buffer const mapped;
+    checked.reset_counts();
+    auto const again = mapped.import_again();
+    calls = checked.total_calls();
+  }
+  detail::replace_gpu_driver(nullptr);
+  if (!checked.violations().empty()) throw std::runtime_error(checked.violations().front());
+  return static_cast<double>(calls);
+}
+
+findings import_repeated() {
+  double const calls = driver_calls_of_a_repeated_import();
+  pinned_to_one_core const pinned;
+  mapped_buffer const mapped;
+  import_side import(mapped);
+  auto found = in_nanoseconds(alternate(rank_group(), {&import}, batches), batches);
+  found.values.push_back({"driver_calls", calls, "calls", std::nullopt});
+  return found;
+}
+
+}  // namespace
+
+std::vector<measurement> gpu_memory_measurements() {
+  auto const allocate = [](char const* name, std::size_t bytes) {
+    return measurement{std::string("gpu_allocate_close_") + name,
+                       "allocating memory of a GPU from a shareable pool and closing the buffer, "
+                       "10,000 times; beside it the two calls of the driver on a pool like it",
+                       1, why_no_gpu, [bytes] { return allocate_close(bytes); }};
+  };
+  return {allocate("256", 256),
+          allocate("1m", std::size_t{1} << 20),
+          {"gpu_import_repeated",
+           "buffer::from_ipc_descriptor of a buffer of a GPU that is mapped already, 10,000 times; "
+           "and the calls of the driver that one takes",
+           1, why_no_gpu, import_repeated}};
+}
+
+}  // namespace rankshare::bench
