@@ -15,15 +15,13 @@
 #include <support/checked_driver.hpp>
 
 #include "tools/bench/alternation.hpp"
+#include "tools/bench/batches.hpp"
 #include "tools/bench/rank_group.hpp"
 #include "tools/bench/raw_cuda.hpp"
 #include "tools/bench/topics.hpp"
 
 namespace rankshare::bench {
 namespace {
-
-constexpr int batches = 31;
-constexpr int batch = 10'000;
 
 /// This process stays on the core where it is: the driver's work is short, and a move costs more.
 class pinned_to_one_core {
@@ -41,12 +39,6 @@ class pinned_to_one_core {
 
  private:
   cpu_set_t before_;
-};
-
-class batch_side : public side {
- public:
-  using side::side;
-  int operations() const override { return batch; }
 };
 
 class allocate_close_side final : public batch_side {
@@ -100,22 +92,6 @@ struct mapped_buffer {
   buffer import_again() const { return buffer::from_ipc_descriptor(resource, descriptor, order); }
 };
 
-class import_side final : public batch_side {
- public:
-  explicit import_side(mapped_buffer const& from) : batch_side("import"), from_(from) {
-    imported_.reserve(batch);
-  }
-
-  void run() override {
-    for (int i = 0; i < batch; ++i) imported_.push_back(from_.import_again());
-  }
-  void finish() override { imported_.clear(); }
-
- private:
-  mapped_buffer const& from_;
-  std::vector<buffer> imported_;
-};
-
 double driver_calls_of_a_repeated_import() {
   test::checked_driver checked(device::gpu(0).driver());
   detail::replace_gpu_driver(&checked);
@@ -135,7 +111,7 @@ findings import_repeated() {
   double const calls = driver_calls_of_a_repeated_import();
   pinned_to_one_core const pinned;
   mapped_buffer const mapped;
-  import_side import(mapped);
+  import_side<mapped_buffer> import(mapped);
   auto found = in_nanoseconds(alternate(rank_group(), {&import}, batches), batches);
   found.values.push_back({"driver_calls", calls, "calls", std::nullopt});
   return found;

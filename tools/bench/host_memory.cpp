@@ -12,25 +12,17 @@
 #include <rankshare/memory/host_memory_resource.hpp>
 
 #include "tools/bench/alternation.hpp"
+#include "tools/bench/batches.hpp"
 #include "tools/bench/rank_group.hpp"
 #include "tools/bench/topics.hpp"
 
 namespace rankshare::bench {
 namespace {
 
-constexpr int batches = 31;
-constexpr int batch = 10'000;
-
 std::string always() { return {}; }
 
 /// Keeps the compiler from dropping an allocation that nobody uses.
 void use(void* pointer) { asm volatile("" : : "g"(pointer) : "memory"); }
-
-class batch_side : public side {
- public:
-  using side::side;
-  int operations() const override { return batch; }
-};
 
 class allocate_close_side final : public batch_side {
  public:
@@ -89,30 +81,6 @@ struct mapped_buffer {
   buffer import_again() const { return buffer::from_ipc_descriptor(resource, descriptor, order); }
 };
 
-/// The import alone: the buffers go into memory that is there and was touched, and are closed
-/// later.
-class import_side final : public batch_side {
- public:
-  explicit import_side(mapped_buffer const& from) : batch_side("import"), from_(from) {
-    imported_.reserve(batch);
-    run();
-    // What the buffers took from the heap must stay with this process when they are closed, or each
-    // batch would fault it in anew: something that lives lies behind it.
-    behind_ = std::make_unique<char[]>(64);
-    imported_.clear();
-  }
-
-  void run() override {
-    for (int i = 0; i < batch; ++i) imported_.push_back(from_.import_again());
-  }
-  void finish() override { imported_.clear(); }
-
- private:
-  mapped_buffer const& from_;
-  std::vector<buffer> imported_;
-  std::unique_ptr<char[]> behind_;
-};
-
 class import_close_side final : public batch_side {
  public:
   explicit import_close_side(mapped_buffer const& from) : batch_side("import_close"), from_(from) {}
@@ -127,7 +95,7 @@ class import_close_side final : public batch_side {
 
 findings import_repeated() {
   mapped_buffer const mapped;
-  import_side import(mapped);
+  import_side<mapped_buffer> import(mapped);
   import_close_side import_close(mapped);
   return in_nanoseconds(alternate(rank_group(), {&import, &import_close}, batches), batches);
 }

@@ -235,8 +235,8 @@ CUevent_st* cuda_calls::event_create(CUstream_st* stream) {
   check(cu_.StreamGetCtx(stream, &context), "cuStreamGetCtx", doing);
   context_scope const current(*this, context);
   CUevent made = nullptr;
-  check(cu_.EventCreate(&made, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC), "cuEventCreate",
-        doing);
+  // How it is waited for, spinning or sleeping, is what the context was made with.
+  check(cu_.EventCreate(&made, CU_EVENT_DISABLE_TIMING), "cuEventCreate", doing);
   return made;
 }
 
