@@ -41,7 +41,7 @@ per_iteration() {  # per_iteration RANKS PROGRAM ARGUMENTS...: bytes for each ra
 
 jacobi_sends_little() {  # jacobi_sends_little RANKS
   local each bytes
-  each=$(per_iteration "$1" "$jacobi" --size=64)
+  each=$(per_iteration "$1" "$jacobi" --size=64 --memory=host)
   echo "bytes that each rank sends in an iteration: ${each//$'\n'/ }"
   while read -r bytes; do
     ((bytes <= most_bytes)) || say "more than $most_bytes"
