@@ -14,6 +14,7 @@
 #include <string>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/driver/host_pool_file.hpp>
 #include <rankshare/driver/imported_host_pool.hpp>
 #include <rankshare/driver/owned_host_pool.hpp>
 #include <support/leftovers.hpp>
@@ -31,8 +32,12 @@ struct file_header {
   char magic[8];
   std::uint64_t memory;  // bytes
   uuid id;
-  std::byte reserved[32];
+  std::uint8_t kind;
+  std::uint8_t reserved[3];
+  std::int32_t location;
+  std::uint8_t more_reserved[24];
 };
+static_assert(sizeof(file_header) == 64);
 
 unique_fd make_memfd(file_header const& header, std::size_t bytes, int seals = all_seals) {
   unique_fd file(::memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -66,6 +71,8 @@ class HostPoolFileTest : public testing::Test {
               static_cast<ssize_t>(sizeof header_));
     ASSERT_EQ(header_.id, id_);
     ASSERT_EQ(header_.memory, 4096U);
+    ASSERT_EQ(header_.kind, 3U);
+    ASSERT_EQ(header_.location, -1);
     struct stat entry {};
     ASSERT_EQ(::fstat(real.get(), &entry), 0);
     bytes_ = static_cast<std::size_t>(entry.st_size);
@@ -159,6 +166,42 @@ TEST_F(HostPoolFileTest, MemfdThatCannotBeWrittenIsRefused) {
   unique_fd const read_only(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_TRUE(read_only);
   expect_refused(read_only.get(), "written");
+}
+
+TEST_F(HostPoolFileTest, PoolOfAnotherKindIsRefused) {
+  auto other = header_;
+  other.kind = 1;
+  other.location = 5;
+  expect_refused(make_memfd(other, bytes_).get(), "it is a pool of device memory, not of host");
+  other.kind = 2;
+  other.location = 0;
+  expect_refused(make_memfd(other, bytes_).get(), "it is a pool of pinned memory, not of host");
+}
+
+TEST_F(HostPoolFileTest, MemfdThatClaimsAnUnknownKindOrPlaceIsRefused) {
+  struct {
+    std::uint8_t kind;
+    std::int32_t location;
+  } const cases[] = {{0, -1}, {4, 0}, {255, 0}, {1, -1}, {1, 64}, {2, -1}, {2, 1}, {3, 0}};
+  for (auto const& one : cases) {
+    auto other = header_;
+    other.kind = one.kind;
+    other.location = one.location;
+    expect_refused(make_memfd(other, bytes_).get(), "no host pool");
+  }
+}
+
+TEST_F(HostPoolFileTest, KindAndPlaceOfAPoolAreRead) {
+  auto other = header_;
+  other.kind = static_cast<std::uint8_t>(memory_kind::device);
+  other.location = 63;
+  auto const file = make_memfd(other, bytes_);
+  auto const found = check_host_pool_file(file.get(), memory_kind::device, id_);
+  EXPECT_EQ(found.location, 63);
+  EXPECT_EQ(found.layout.memory, 4096U);
+  EXPECT_TRUE(
+      throws<stale_descriptor>([&] { check_host_pool_file(file.get(), memory_kind::pinned, id_); },
+                               "it is a pool of device memory, not of pinned"));
 }
 
 TEST_F(HostPoolFileTest, AnotherPoolIsStale) {

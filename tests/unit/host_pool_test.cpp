@@ -55,6 +55,39 @@ TEST_F(HostPoolTest, FileIsSealedAndClosedOnExec) {
   EXPECT_NE(::ftruncate(fd.get(), off_t{1} << 40), 0);
 }
 
+TEST_F(HostPoolTest, PoolThatIsNotShareableIsNotExported) {
+  pool_properties properties;
+  properties.max_size = mib;
+  properties.shareable = false;
+  owned_host_pool pool(properties);
+  auto const memory = pool.allocate(1);
+  *at(memory) = std::byte{1};
+  EXPECT_TRUE(throws<invalid_argument>([&] { (void)pool.export_handle(); }, "exporting",
+                                       "shareable = false", "shareable = true"));
+  EXPECT_TRUE(throws<invalid_argument>([&] { pool.export_pointer(memory); }, "shareable = false"));
+  EXPECT_TRUE(throws<invalid_argument>([&] { pool.exported_place(memory); }, "shareable = false"));
+  pool.free(memory);
+}
+
+TEST_F(HostPoolTest, PoolHoldsItsMemoryAndNoOther) {
+  pool_properties properties;
+  properties.max_size = mib;
+  owned_host_pool pool(properties);
+  auto const all = pool.allocate(mib);
+  EXPECT_EQ(pool.exported_place(all).first, 0U);
+  EXPECT_EQ(pool.exported_place(all).count, mib / host_page_bytes);
+  EXPECT_TRUE(pool.holds(all, 1));
+  EXPECT_TRUE(pool.holds(all + mib - 1, 1));
+  EXPECT_TRUE(pool.holds(all - 1, 2));
+  EXPECT_TRUE(pool.holds(all - 1, 2 * mib));
+  EXPECT_TRUE(pool.holds(all + mib - 1, 2));
+  EXPECT_FALSE(pool.holds(all - 1, 1));
+  EXPECT_FALSE(pool.holds(all + mib, 1));
+  EXPECT_FALSE(pool.holds(0, 4096));
+  EXPECT_TRUE(throws<invalid_argument>([&] { pool.exported_place(all + 1); }, "exporting"));
+  pool.free(all);
+}
+
 TEST_F(HostPoolTest, AllocationsAreWholePagesThatDoNotOverlap) {
   auto const pool = make_pool(mib);
   auto const first = pool->allocate(1);

@@ -33,6 +33,7 @@ TEST(SettingsTest, EmptyEnvironmentGivesDefaults) {
   auto const read = settings::from_environment();
   EXPECT_EQ(read.driver, driver_choice::automatic);
   EXPECT_FALSE(read.timeout);
+  EXPECT_EQ(read.host_devices, 0);
 }
 
 TEST(SettingsTest, DriverIsHostOrCuda) {
@@ -93,6 +94,44 @@ TEST(SettingsTest, WrongTimeoutIsAnErrorThatNamesTheAllowedOnes) {
   }
 }
 
+TEST(SettingsTest, HostDevicesAreANumber) {
+  struct {
+    char const* text;
+    int wanted;
+  } const cases[] = {{"0", 0}, {"1", 1}, {"64", 64}, {"02", 2}};
+  for (auto const& one : cases) {
+    scoped_variable const set("RANKSHARE_HOST_DEVICES", one.text);
+    EXPECT_EQ(settings::from_environment().host_devices, one.wanted) << one.text;
+  }
+}
+
+TEST(SettingsTest, WrongHostDevicesAreAnErrorThatNamesTheAllowedOnes) {
+  for (char const* value : {"", "-1", "65", "2.0", "2 ", " 2", "+2", "two", "99999999999"}) {
+    scoped_variable const set("RANKSHARE_HOST_DEVICES", value);
+    EXPECT_TRUE(throws<invalid_argument>([] { settings::from_environment(); },
+                                         "RANKSHARE_HOST_DEVICES='" + std::string(value) + "'",
+                                         "from 0 to 64", "unset it"))
+        << value;
+  }
+}
+
+TEST(SettingsTest, HostDevicesGoWithAnyDriverButCuda) {
+  {
+    scoped_variable const driver("RANKSHARE_DRIVER", "host");
+    scoped_variable const set("RANKSHARE_HOST_DEVICES", "2");
+    EXPECT_EQ(settings::from_environment().host_devices, 2);
+  }
+  scoped_variable const driver("RANKSHARE_DRIVER", "cuda");
+  {
+    scoped_variable const set("RANKSHARE_HOST_DEVICES", "0");
+    EXPECT_NO_THROW(settings::from_environment());
+  }
+  scoped_variable const set("RANKSHARE_HOST_DEVICES", "2");
+  EXPECT_TRUE(throws<invalid_argument>([] { settings::from_environment(); },
+                                       "RANKSHARE_HOST_DEVICES='2'", "RANKSHARE_DRIVER=cuda",
+                                       "unset it"));
+}
+
 TEST(SettingsTest, UnknownVariableIsReportedOnce) {
   test::captured_log log;
   scoped_variable const set("RANKSHARE_TIMEOUTS", "1");
@@ -100,7 +139,7 @@ TEST(SettingsTest, UnknownVariableIsReportedOnce) {
   ASSERT_EQ(log.reports().size(), 1U);
   auto const text = log.reports()[0].text;
   for (char const* word : {"warning", "RANKSHARE_TIMEOUTS", "unknown", "RANKSHARE_DRIVER",
-                           "RANKSHARE_LOG", "RANKSHARE_TIMEOUT"}) {
+                           "RANKSHARE_HOST_DEVICES", "RANKSHARE_LOG", "RANKSHARE_TIMEOUT"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
   }
   settings::from_environment();

@@ -31,7 +31,9 @@ struct host_pool_head {
   char magic[8];
   std::uint64_t memory;  ///< bytes that can be allocated
   uuid id;
-  std::byte reserved[32];
+  memory_kind kind;
+  std::int32_t location;  ///< number of an emulated device, or NUMA node; -1: none
+  std::byte reserved[24];
   host_export_record records[record_count];
 };
 static_assert(sizeof(host_pool_head) == host_page_bytes);
@@ -61,20 +63,30 @@ struct host_pool_layout {
   std::size_t file_bytes() const noexcept { return table_offset() + table_bytes; }
 };
 
+/// What the file of a pool says of it.
+struct host_pool_found {
+  host_pool_layout layout;
+  int location;  ///< see `host_pool_head`
+};
+
 /// Makes the file of a pool; its header is still empty.
 ///
 /// @throws system_error if no descriptors are left, or the file cannot be that large
 unique_fd make_host_pool_file(host_pool_layout const& layout);
 
 /// Writes the header into the first page of a new pool.
-void write_host_pool_head(host_pool_head& head, host_pool_layout const& layout, uuid const& id);
+///
+/// @param properties kind, location as every process knows it, and identity
+void write_host_pool_head(host_pool_head& head, host_pool_layout const& layout,
+                          pool_properties const& properties);
 
 /// Checks that `fd`, which may come from anywhere, is a pool. Maps nothing.
 ///
+/// @param kind     kind of memory that the pool must be of
 /// @param expected identity that the pool must have; nil: any
-/// @throws stale_descriptor   if it is not the pool `expected`
-/// @throws invalid_descriptor if it is no pool and `expected` is nil
-host_pool_layout check_host_pool_file(int fd, uuid const& expected);
+/// @throws stale_descriptor   if it is not the pool `expected`, or of another kind
+/// @throws invalid_descriptor if it is no pool of that kind and `expected` is nil
+host_pool_found check_host_pool_file(int fd, memory_kind kind, uuid const& expected);
 
 /// Maps a part of the file.
 ///

@@ -35,7 +35,8 @@ constexpr std::size_t smallest_view = std::size_t{64} << 20;
 }  // namespace
 
 imported_host_pool::imported_host_pool(int fd, uuid const& expected)
-    : layout_(check_host_pool_file(fd, expected)), file_(unique_fd::duplicate_of(fd)) {
+    : layout_(check_host_pool_file(fd, memory_kind::host, expected).layout),
+      file_(unique_fd::duplicate_of(fd)) {
   auto* const first = map_view(0, std::min(smallest_view, layout_.table_offset()));
   if (first == nullptr) reject_host_pool_file(fd, expected, "its memfd cannot be written");
 }

@@ -19,8 +19,8 @@ class imported_host_pool final : public host_pool {
   /// Imports the pool behind `fd`, which stays the caller's.
   ///
   /// @param expected identity that it must have; nil: any
-  /// @throws stale_descriptor   if it is not the pool `expected`
-  /// @throws invalid_descriptor if it is no pool and `expected` is nil
+  /// @throws stale_descriptor   if it is not the pool `expected`, or not of host memory
+  /// @throws invalid_descriptor if it is no pool of host memory and `expected` is nil
   imported_host_pool(int fd, uuid const& expected);
   ~imported_host_pool() override;
 

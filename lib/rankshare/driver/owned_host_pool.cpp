@@ -30,6 +30,7 @@ host_pool_layout layout_for(std::size_t max_size) {
 owned_host_pool::owned_host_pool(pool_properties const& properties)
     : layout_(layout_for(properties.max_size)),
       file_(make_host_pool_file(layout_)),
+      is_shareable_(properties.shareable),
       made_in_(fork_generation()),
       blocks_(layout_.pages()),
       base_(map_host_pool_file(file_.get(), 0, layout_.file_bytes(), "making a host pool")) {
@@ -38,12 +39,21 @@ owned_host_pool::owned_host_pool(pool_properties const& properties)
 #ifdef MADV_POPULATE_WRITE
   ::madvise(base_, 2 * host_page_bytes, MADV_POPULATE_WRITE);
 #endif
-  write_host_pool_head(*reinterpret_cast<host_pool_head*>(base_), layout_, properties.id);
+  write_host_pool_head(*reinterpret_cast<host_pool_head*>(base_), layout_, properties);
 }
 
 owned_host_pool::~owned_host_pool() { ::munmap(base_, layout_.file_bytes()); }
 
-unique_fd owned_host_pool::export_handle() const { return file_.duplicate(); }
+void owned_host_pool::check_shareable() const {
+  if (is_shareable_) return;
+  throw invalid_argument(
+      "exporting a host pool: it was made with shareable = false; make it with shareable = true");
+}
+
+unique_fd owned_host_pool::export_handle() const {
+  check_shareable();
+  return file_.duplicate();
+}
 
 host_export_record& owned_host_pool::record(std::uint32_t slot) const {
   constexpr auto first = host_pool_head::record_count;
@@ -148,8 +158,21 @@ std::uint32_t owned_host_pool::new_slot() {
   return slots_used_++;
 }
 
+host_block_map::block owned_host_pool::exported_place(device_pointer pointer) const {
+  check_not_inherited("exporting");
+  check_shareable();
+  std::lock_guard const lock(mutex_);
+  return block_at(pointer, "exporting");
+}
+
+bool owned_host_pool::holds(device_pointer begin, std::size_t bytes) const noexcept {
+  auto const own = reinterpret_cast<device_pointer>(data());
+  return begin - own < layout_.memory || own - begin < bytes;
+}
+
 pointer_payload owned_host_pool::export_pointer(device_pointer pointer) {
   check_not_inherited("exporting");
+  check_shareable();
   std::lock_guard const lock(mutex_);
   auto const block = block_at(pointer, "exporting");
   auto entry = exported_.find(block.first);
