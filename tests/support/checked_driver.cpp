@@ -52,7 +52,13 @@ std::string checked_driver::text_of(device_pointer pointer) {
 checked_driver::checked_driver(driver& inner)
     : inner_(&inner), violations_(std::make_shared<checked_violations>()), contexts_(violations_) {}
 
-checked_driver::~checked_driver() { work_.hold_back(false); }
+checked_driver::~checked_driver() {
+  try {
+    work_.hold_back(false);
+  } catch (...) {
+    note("work that was held back failed: " + current_error_text());
+  }
+}
 
 std::map<std::string, std::size_t> checked_driver::live_objects() const {
   std::lock_guard const lock(mutex_);

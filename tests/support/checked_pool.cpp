@@ -111,6 +111,7 @@ void checked_pool::remove(device_pointer pointer) {
 void checked_pool::driver_removed(device_pointer pointer) {
   if (!aliases()) return;
   pieces_.erase(pointer);
+  given_out_.erase(pointer);  // unmapped: anything may come to lie there
   forget_mapping(pointer);
 }
 

@@ -57,7 +57,7 @@ class checked_pool {
   std::map<device_pointer, piece> const& pieces() const noexcept { return pieces_; }
   /// @return whether the bytes lie inside a live allocation or import
   bool holds(device_pointer start, std::size_t bytes) const;
-  /// @return whether one of the bytes was ever given out
+  /// @return whether one of the bytes was ever given out, and is mapped still
   bool knows(device_pointer start, std::size_t bytes) const;
 
   void add_allocation(device_pointer pointer, std::size_t bytes);
@@ -92,7 +92,7 @@ class checked_pool {
   std::shared_ptr<checked_violations> violations_;
   std::set<int> granted_;
   std::map<device_pointer, piece> pieces_;
-  std::map<device_pointer, std::size_t> given_out_;  // ever, in bytes
+  std::map<device_pointer, std::size_t> given_out_;  // and mapped still, in bytes
   std::map<pointer_payload, mapping> mappings_;      // of the driver
 };
 
