@@ -52,6 +52,15 @@ cuda_in_header() {
   check 1 '^lib/rankshare/driver/driver.hpp:2: .*no CUDA header'
 }
 
+cuda_behind_header() {
+  plant lib/rankshare/driver/cuda_headers.hpp cuda.h
+  plant lib/rankshare/driver/cuda_calls.hpp rankshare/driver/cuda_headers.hpp
+  plant lib/rankshare/driver/cuda_driver.cpp rankshare/driver/cuda_calls.hpp
+  check 0 '9 files, no include goes up'
+  plant lib/rankshare/driver/cuda_driver.hpp rankshare/driver/cuda_calls.hpp
+  check 1 '^lib/rankshare/driver/cuda_driver.hpp:2: include of <rankshare/driver/cuda_calls.hpp> it needs the CUDA'
+}
+
 circle() {
   plant lib/rankshare/base/error.cpp rankshare/base/log.hpp
   check 1 'goes round in a circle: .*lib/rankshare/base/error.cpp:2 includes lib/rankshare/base/log'
@@ -62,7 +71,7 @@ unknown_room() {
   check 1 '^lib/rankshare/attic/box.hpp: is in no room'
 }
 
-for name in sound_house up up_to_mpi mpi_in_lib cuda_in_header circle unknown_room; do
+for name in sound_house up up_to_mpi mpi_in_lib cuda_in_header cuda_behind_header circle unknown_room; do
   build_house
   run_case CheckFloorsTest "$name"
 done

@@ -23,7 +23,8 @@
 // the context that they belong to. Most calls, even on other streams, end a capture in global mode
 // that any thread has begun, unless the calling thread is in relaxed mode: so it is put there for
 // the time of the call. What gives something back does nothing once the driver is gone, or in a
-// forked child, whose copy of the driver does not work.
+// forked child, whose copy of the driver does not work; and what is asked for that (the current
+// context, whether a stream captures or is idle) then has a harmless answer.
 //
 // Limits: the driver crashes when it is given a stream that was destroyed; nothing here can tell.
 
@@ -170,21 +171,27 @@ CUcontext cuda_calls::primary_context(int device) {
 }
 
 CUctx_st* cuda_calls::ctx_get_current() {
+  if (is_over()) return nullptr;
   CUcontext current = nullptr;
-  check(cu_.CtxGetCurrent(&current), "cuCtxGetCurrent",
-        [] { return text("asking for the current CUDA context"); });
+  auto const result = cu_.CtxGetCurrent(&current);
+  if (result == CUDA_ERROR_DEINITIALIZED) return nullptr;
+  check(result, "cuCtxGetCurrent", [] { return text("asking for the current CUDA context"); });
   return current;
 }
 
 void cuda_calls::ctx_push_current(CUctx_st* context) {
-  check(cu_.CtxPushCurrent(context), "cuCtxPushCurrent",
-        [] { return text("making a CUDA context current"); });
+  if (is_over()) return;
+  auto const result = cu_.CtxPushCurrent(context);
+  if (result == CUDA_ERROR_DEINITIALIZED) return;
+  check(result, "cuCtxPushCurrent", [] { return text("making a CUDA context current"); });
 }
 
 void cuda_calls::ctx_pop_current() {
+  if (is_over()) return;
   CUcontext popped = nullptr;
-  check(cu_.CtxPopCurrent(&popped), "cuCtxPopCurrent",
-        [] { return text("restoring the current CUDA context"); });
+  auto const result = cu_.CtxPopCurrent(&popped);
+  if (result == CUDA_ERROR_DEINITIALIZED) return;
+  check(result, "cuCtxPopCurrent", [] { return text("restoring the current CUDA context"); });
 }
 
 // Streams and events.
@@ -192,7 +199,8 @@ void cuda_calls::ctx_pop_current() {
 CUstream_st* cuda_calls::stream_create(int device) {
   check_not_forked("making a stream");
   auto const doing = [&] { return "making a stream of GPU " + std::to_string(device); };
-  context_scope const current(*this, primary_context(device));
+  context_scope const current(cu_, primary_context(device));
+  check(current.result(), "cuCtxPushCurrent", doing);
   CUstream made = nullptr;
   check(cu_.StreamCreate(&made, CU_STREAM_NON_BLOCKING), "cuStreamCreate", doing);
   return made;
@@ -206,9 +214,11 @@ void cuda_calls::stream_destroy(CUstream_st* stream) {
 }
 
 bool cuda_calls::stream_query(CUstream_st* stream) {
+  if (is_over()) return true;
   relaxed_capture const relaxed(cu_);
   auto const result = cu_.StreamQuery(stream);
   if (result == CUDA_ERROR_NOT_READY) return false;
+  if (result == CUDA_ERROR_DEINITIALIZED) return true;
   check(result, "cuStreamQuery", [] { return text("asking whether a stream is idle"); });
   return true;
 }
@@ -220,8 +230,10 @@ void cuda_calls::stream_synchronize(CUstream_st* stream) {
 }
 
 bool cuda_calls::stream_is_capturing(CUstream_st* stream) {
+  if (is_over()) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   auto const result = cu_.StreamIsCapturing(stream, &status);
+  if (result == CUDA_ERROR_DEINITIALIZED) return false;
   // The legacy default stream waits for a stream that is capturing.
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
   check(result, "cuStreamIsCapturing", [] { return text("asking whether a stream is capturing"); });
@@ -233,7 +245,8 @@ CUevent_st* cuda_calls::event_create(CUstream_st* stream) {
   auto const doing = [] { return text("making an event"); };
   CUcontext context = nullptr;
   check(cu_.StreamGetCtx(stream, &context), "cuStreamGetCtx", doing);
-  context_scope const current(*this, context);
+  context_scope const current(cu_, context);
+  check(current.result(), "cuCtxPushCurrent", doing);
   CUevent made = nullptr;
   // How it is waited for, spinning or sleeping, is what the context was made with.
   check(cu_.EventCreate(&made, CU_EVENT_DISABLE_TIMING), "cuEventCreate", doing);
@@ -263,7 +276,8 @@ void cuda_calls::event_synchronize(CUevent_st* event) {
 CUmod_st* cuda_calls::module_load_data(int device, void const* image) {
   check_not_forked("loading kernels");
   auto const doing = [&] { return "loading kernels for GPU " + std::to_string(device); };
-  context_scope const current(*this, primary_context(device));
+  context_scope const current(cu_, primary_context(device));
+  check(current.result(), "cuCtxPushCurrent", doing);
   relaxed_capture const relaxed(cu_);
   CUmodule made = nullptr;
   check(cu_.ModuleLoadData(&made, image), "cuModuleLoadData", doing);

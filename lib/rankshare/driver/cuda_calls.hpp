@@ -86,9 +86,6 @@ class cuda_calls final : public driver {
                      CUstream_st* stream) override;
 
  private:
-  class context_scope;
-  class relaxed_capture;
-
   // The text is made only where a call failed.
   template <class Describe>
   void check(CUresult result, char const* api, Describe const& doing) const {

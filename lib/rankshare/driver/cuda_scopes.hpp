@@ -3,31 +3,34 @@
 /// What holds for the time of one call of the CUDA driver. Not for users.
 #pragma once
 
-#include <rankshare/driver/cuda_calls.hpp>
+#include <rankshare/driver/cuda_functions.hpp>
 
 #if RANKSHARE_HAS_CUDA
 
 namespace rankshare::detail {
 
 /// A context is current in this thread while it lives; then the one from before is.
-class cuda_calls::context_scope {
+class context_scope {
  public:
-  context_scope(cuda_calls& driver, CUcontext context) : cu_(driver.cu_) {
-    driver.ctx_push_current(context);
-  }
+  context_scope(cuda_functions const& cu, CUcontext context) noexcept
+      : cu_(cu), pushed_(cu.CtxPushCurrent(context)) {}
   ~context_scope() {
     CUcontext popped = nullptr;
-    cu_.CtxPopCurrent(&popped);
+    if (pushed_ == CUDA_SUCCESS) cu_.CtxPopCurrent(&popped);
   }
   context_scope(context_scope const&) = delete;
   context_scope& operator=(context_scope const&) = delete;
 
+  /// @return what the driver answered to making the context current
+  CUresult result() const noexcept { return pushed_; }
+
  private:
   cuda_functions const& cu_;
+  CUresult pushed_;
 };
 
 /// Calls of this thread do not disturb captures of other streams while it lives.
-class cuda_calls::relaxed_capture {
+class relaxed_capture {
  public:
   explicit relaxed_capture(cuda_functions const& cu) noexcept : cu_(cu) {
     changed_ = cu_.ThreadExchangeStreamCaptureMode(&mode_) == CUDA_SUCCESS;

@@ -14,6 +14,7 @@ namespace rankshare::detail {
 namespace {
 
 std::atomic<driver*> replaced{nullptr};
+std::atomic<bool> asked_for{false};
 
 // Whether anybody in this process has loaded the CUDA driver, this library or the CUDA runtime.
 bool cuda_is_loaded() noexcept {
@@ -28,6 +29,7 @@ bool cuda_is_loaded() noexcept {
 
 gpu_driver gpu_driver::of_this_process() {
   auto const& wanted = current_settings();
+  asked_for.store(true, std::memory_order_relaxed);
   if (auto* const other = replaced.load(std::memory_order_acquire)) return {other, {}};
   if (wanted.host_devices > 0) return {&current_host_driver(), {}};
   if (wanted.driver == driver_choice::host) {
@@ -43,6 +45,8 @@ gpu_driver gpu_driver::of_this_process() {
     return {nullptr, why.what()};
   }
 }
+
+bool gpu_driver::was_asked_for() noexcept { return asked_for.load(std::memory_order_relaxed); }
 
 driver* gpu_driver::in_use() noexcept {
   try {

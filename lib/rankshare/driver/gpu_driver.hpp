@@ -21,6 +21,9 @@ struct gpu_driver {
   /// @throws invalid_argument if an environment variable has a value that is not allowed
   RANKSHARE_EXPORT static gpu_driver of_this_process();
 
+  /// @return whether `of_this_process` was called, so that asking again initialises nothing
+  RANKSHARE_EXPORT static bool was_asked_for() noexcept;
+
   /// @return the driver whose streams this process may have, without initialising one for that;
   ///         null if neither this library nor another has loaded the CUDA driver
   RANKSHARE_EXPORT static driver* in_use() noexcept;

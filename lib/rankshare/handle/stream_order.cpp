@@ -89,7 +89,9 @@ void stream_order::enter_other(stream_ref stream) {
     if (stream.served_by() != nullptr) refuse_host_stream(where_);
     return;
   }
-  wait_for(stream, where_);
+  auto* const served_by = driver_of(stream, where_);
+  if (served_by == &where_.driver()) return;
+  if (served_by != nullptr) wait_for(stream, where_);
   handle_ = stream_ref::legacy_default().native_handle();
 }
 

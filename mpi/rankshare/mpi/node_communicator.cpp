@@ -135,10 +135,10 @@ device node_communicator::device() const {
 
 // It initialises no driver: a job on host memory leaves CUDA alone.
 std::string node_communicator::implementation::describe_device() {
-  if (rankshare::detail::gpu_driver::in_use() == nullptr) return "GPUs not looked for yet";
+  if (!rankshare::detail::gpu_driver::was_asked_for()) return "GPUs not looked for yet";
   try {
     int const gpus = rankshare::device::count();
-    if (gpus == 0) return "no GPU: " + rankshare::device::why_no_gpu();
+    if (gpus == 0) return "host memory, no GPU: " + rankshare::device::why_no_gpu();
     auto const mine = rankshare::device::gpu(meeting().local_rank() % gpus);
     return mine.description() + ", UUID " + to_string(mine.uuid());
   } catch (error const& failure) {
