@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankshare/ipc/import_cache.hpp>
 
+#include <string>
 #include <utility>
 
 #include <rankshare/base/error.hpp>
@@ -10,13 +11,15 @@ namespace rankshare::detail {
 namespace {
 
 template <class Work>
-void report_failures(Work const& work) noexcept {
+void report_failures(char const* doing, Work const& work) noexcept {
   try {
     work();
   } catch (...) {
-    log_once(log_level::error, "release import", "giving up an import: " + current_error_text());
+    log_once(log_level::error, doing, std::string(doing) + ": " + current_error_text());
   }
 }
+
+constexpr char giving_up[] = "giving up an import";
 
 }  // namespace
 
@@ -57,7 +60,7 @@ import_cache::mapping import_cache::import(pointer_payload const& payload,
   try {
     made.extent = source_->range_size(made.address);
   } catch (...) {
-    report_failures([&] { give_up({made, payload, 0}, stream); });
+    report_failures(giving_up, [&] { give_up({made, payload, 0}, stream); });
     throw;
   }
   return made;
@@ -66,7 +69,8 @@ import_cache::mapping import_cache::import(pointer_payload const& payload,
 void import_cache::give_up(entry const& last, kept_stream const& stream) {
   stream_order const order(stream, where_);
   source_->free(last.mapped.address, order.handle());
-  remember_release_of(last.payload, order.handle());
+  report_failures("following the end of an import",
+                  [&] { remember_release_of(last.payload, order.handle()); });
 }
 
 bool import_cache::is_capturing(kept_stream const& stream) const {
@@ -108,7 +112,7 @@ void import_cache::release(std::uint64_t serial, kept_stream const& stream,
   std::lock_guard const lock(mutex_);
   auto const found = entries_.find(serial);
   if (found == entries_.end() || --found->second.users != 0) return;
-  report_failures([&] {
+  report_failures(giving_up, [&] {
     if (is_capturing(stream)) {
       give_up(found->second, instead());
     } else {
