@@ -10,6 +10,7 @@
 
 #include <rankshare/base/unique_fd.hpp>
 #include <rankshare/driver/host_driver.hpp>
+#include <rankshare/handle/stream_ref.hpp>
 
 namespace rankshare::test {
 namespace {
@@ -75,7 +76,7 @@ TEST(FootprintTest, SeesObjectsOfACheckedDriver) {
   host_driver inner;
   checked_driver driver(inner);
   auto const before = footprint::now(&driver);
-  auto* const event = driver.event_create();
+  auto* const event = driver.event_create(stream_ref::legacy_default().native_handle());
   auto const result = before.is_as_before();
   EXPECT_FALSE(result);
   EXPECT_NE(text_of(result).find("+1  driver events"), std::string::npos) << text_of(result);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <rankshare/handle/stream.hpp>
+#include <rankshare/handle/stream_order.hpp>
 #include <rankshare/memory/memory_resource.hpp>
 #include <support/pool_conformance.hpp>
 
@@ -29,6 +30,7 @@ TEST_P(PoolConformanceTest, AllocatesAndCloses) {
   EXPECT_EQ(mine.data(), reinterpret_cast<void*>(mine.handle()));
   EXPECT_EQ(mine.as<double>(), mine.data());
   EXPECT_EQ(mine.size(), 100U);
+  EXPECT_GE(mine.capacity(), 100U);
   write_pattern(mine, 1);
   EXPECT_TRUE(has_pattern(mine, 1));
   mine.close();
@@ -37,14 +39,17 @@ TEST_P(PoolConformanceTest, AllocatesAndCloses) {
 
 TEST_P(PoolConformanceTest, AllocatesInTheOrderOfAStream) {
   auto const memory = make();
-  stream const order(where());
+  stream const own(where());
   for (stream_ref const on :
-       {stream_ref(order), stream_ref::legacy_default(), stream_ref::per_thread_default()}) {
+       {stream_ref(own), stream_ref::legacy_default(), stream_ref::per_thread_default()}) {
     auto mine = memory.allocate(100, on);
-    order.synchronize();
+    detail::wait_for(on, where());
     write_pattern(mine, 1);
     EXPECT_TRUE(has_pattern(mine, 1));
-    mine.close(order);
+    mine.fill(std::byte{7}, on);
+    detail::wait_for(on, where());
+    EXPECT_EQ(bytes_of(mine), std::vector<std::byte>(100, std::byte{7}));
+    mine.close(own);
   }
 }
 
@@ -57,7 +62,7 @@ TEST_P(PoolConformanceTest, SizeZeroIsAValue) {
   EXPECT_EQ(empty.size(), 0U);
   EXPECT_EQ(empty.capacity(), 0U);
   EXPECT_EQ(empty.memory_resource(), memory_resource(memory));
-  EXPECT_NO_THROW(empty.fill(std::byte{1}, stream_ref::legacy_default()));
+  EXPECT_NO_THROW(empty.fill(std::byte{1}, order()));
   EXPECT_EQ(empty.ipc_descriptor().size(), 0U);
   empty.close();
   EXPECT_TRUE(empty.is_closed());
@@ -66,8 +71,9 @@ TEST_P(PoolConformanceTest, SizeZeroIsAValue) {
 TEST_P(PoolConformanceTest, CapacityIsTheSizeRoundedUp) {
   auto const memory = make();
   auto const step = granularity_of(memory);
-  for (auto const size : {std::size_t{1}, step - 1, step, step + 1, 2 * step - 1, 2 * step}) {
-    auto const mine = memory.allocate(size);
+  for (auto const size : {std::size_t{1}, std::size_t{511}, std::size_t{4097}, step, step + 1,
+                          2 * step - 1, 2 * step}) {
+    auto mine = memory.allocate(size);
     EXPECT_EQ(mine.size(), size);
     EXPECT_EQ(mine.capacity(), (size + step - 1) / step * step);
     EXPECT_EQ(mine.handle() % step, 0U);
@@ -76,8 +82,9 @@ TEST_P(PoolConformanceTest, CapacityIsTheSizeRoundedUp) {
   }
 }
 
+// Of a pool that is not shared: the size of what GPUs share has a limit of its own.
 TEST_P(PoolConformanceTest, ImpossibleSizesAreOutOfMemory) {
-  auto const memory = make();
+  auto const memory = make(max_size, false);
   auto const step = granularity_of(memory);
   constexpr auto largest = std::numeric_limits<std::size_t>::max();
   for (auto const size :
@@ -94,6 +101,21 @@ TEST_P(PoolConformanceTest, ImpossibleSizesAreOutOfMemory) {
     EXPECT_TRUE(nothing_left_since(before));
   }
   EXPECT_NO_THROW(memory.allocate(max_size));
+}
+
+TEST_P(PoolConformanceTest, SharedMemoryOfGpusHasASizeThatCanBeImported) {
+  if (is_host()) return;
+  auto const memory = make();
+  constexpr auto most = std::size_t{2} << 30;
+  for (auto const size : {most + 1, ~std::size_t{0}}) {
+    checked_.reset_counts();
+    EXPECT_TRUE(
+        throws<not_supported>([&] { memory.allocate(size, order()); },
+                              "allocating " + std::to_string(size) + " bytes of " + described(),
+                              "2147483648", "several smaller ones", "ipc_enabled = false"));
+    EXPECT_EQ(checked_.calls("mem_alloc_from_pool_async"), 0U);
+  }
+  EXPECT_TRUE(throws<out_of_memory>([&] { memory.allocate(most, order()); }));
 }
 
 TEST_P(PoolConformanceTest, PoolMayBeUsedUpAndUsedAgain) {
@@ -127,9 +149,9 @@ TEST_P(PoolConformanceTest, BuffersMayCloseBeforeTheResource) {
 
 TEST_P(PoolConformanceTest, ResourceMayCloseBeforeItsBuffers) {
   auto memory = make();
-  stream const order(where());
   auto first = memory.allocate(100);
-  auto second = memory.allocate(100, order);
+  auto second = memory.allocate(100, order());
+  detail::wait_for(order(), where());
   memory.close();
   write_pattern(first, 1);
   write_pattern(second, 2);
@@ -146,7 +168,7 @@ TEST_P(PoolConformanceTest, CloseMayBeRepeated) {
   auto mine = memory.allocate(100);
   mine.close();
   mine.close();
-  mine.close(stream_ref::legacy_default());
+  mine.close(order());
   memory.close();
   memory.close();
 }
@@ -158,8 +180,10 @@ TEST_P(PoolConformanceTest, OpenResourceTellsItsAttributes) {
   EXPECT_TRUE(memory.is_ipc_enabled());
   EXPECT_TRUE(memory.is_handle_owned());
   EXPECT_FALSE(memory.uuid().is_nil());
-  EXPECT_EQ(memory.device_id(), where().id());
-  EXPECT_EQ(memory.is_host_accessible() || memory.is_device_accessible(), true);
+  EXPECT_EQ(memory.device_id(), kind() == memory_kind::device ? where().id() : -1);
+  EXPECT_EQ(memory.device(), where());
+  EXPECT_EQ(memory.is_host_accessible(), kind() != memory_kind::device);
+  EXPECT_EQ(memory.is_device_accessible(), kind() != memory_kind::host);
   EXPECT_NE(memory.native_handle(), nullptr);
   EXPECT_EQ(memory.allocation_handle().id(), memory.uuid());
   EXPECT_GE(memory.allocation_handle().fd(), 0);
@@ -174,7 +198,7 @@ TEST_P(PoolConformanceTest, ClosedResourceTellsThatItIsClosed) {
   EXPECT_FALSE(memory.is_ipc_enabled());
   EXPECT_FALSE(memory.is_handle_owned());
   EXPECT_TRUE(memory.uuid().is_nil());
-  EXPECT_EQ(memory.device_id(), where().id());
+  EXPECT_EQ(memory.device_id(), kind() == memory_kind::device ? where().id() : -1);
   EXPECT_EQ(memory.native_handle(), nullptr);
 }
 
@@ -182,13 +206,13 @@ TEST_P(PoolConformanceTest, ClosedResourceIsAnErrorInUse) {
   auto memory = make();
   memory.close();
   auto const expect_closed = [&](auto const& call) {
-    EXPECT_TRUE(throws<closed_error>(call, "memory resource of " + where().description(),
+    EXPECT_TRUE(throws<closed_error>(call, "memory resource of " + described(),
                                      "it has been closed", "make a new one"));
   };
   expect_closed([&] { memory.allocate(1); });
   expect_closed([&] { memory.allocate(0); });
-  expect_closed([&] { memory.allocate(1, stream_ref::legacy_default()); });
-  expect_closed([&] { memory.deallocate(4096, 1, stream_ref::legacy_default()); });
+  expect_closed([&] { memory.allocate(1, order()); });
+  expect_closed([&] { memory.deallocate(4096, 1, order()); });
   expect_closed([&] { (void)memory.allocation_handle(); });
 }
 
@@ -197,7 +221,7 @@ TEST_P(PoolConformanceTest, BufferTellsItsAttributes) {
   auto const mine = memory.allocate(100);
   EXPECT_FALSE(mine.is_mapped());
   EXPECT_FALSE(mine.is_managed());
-  EXPECT_EQ(mine.device_id(), where().id());
+  EXPECT_EQ(mine.device_id(), memory.device_id());
   EXPECT_EQ(mine.is_host_accessible(), memory.is_host_accessible());
   EXPECT_EQ(mine.is_device_accessible(), memory.is_device_accessible());
   EXPECT_EQ(mine.memory_resource(), memory_resource(memory));
@@ -235,7 +259,7 @@ TEST_P(PoolConformanceTest, ConvertsToAnyMemoryResource) {
   EXPECT_EQ(any.is_device_accessible(), memory.is_device_accessible());
   EXPECT_FALSE(any.is_mapped());
   {
-    auto const mine = any.allocate(100, stream_ref::legacy_default());
+    auto const mine = any.allocate(100, order());
     EXPECT_EQ(mine.memory_resource(), any);
   }
   any.close();
@@ -248,27 +272,56 @@ TEST_P(PoolConformanceTest, DeallocatingWhatIsNoAllocationIsAnError) {
   auto const memory = make();
   auto const other = make().allocate(100);
   auto const mine = memory.allocate(2 * granularity_of(memory));
-  for (auto const wrong : {device_pointer{0}, device_pointer{4096}, mine.handle() + 1,
-                           mine.handle() + mine.capacity() / 2, other.handle()}) {
+  std::vector<device_pointer> wrong_ones = {0, 4096, mine.handle() + 1,
+                                            mine.handle() + mine.capacity() / 2};
+  if (GetParam().tells_owners_apart) wrong_ones.push_back(other.handle());
+  for (auto const wrong : wrong_ones) {
+    EXPECT_TRUE(
+        throws<invalid_argument>([&] { memory.deallocate(wrong, 100, order()); }, "allocation"));
     EXPECT_TRUE(throws<invalid_argument>(
-        [&] { memory.deallocate(wrong, 100, stream_ref::legacy_default()); }, "allocation"));
-    EXPECT_TRUE(throws<invalid_argument>(
-        [&] { memory_resource(memory).deallocate(wrong, 100, stream_ref::legacy_default()); },
-        "allocation"));
+        [&] { memory_resource(memory).deallocate(wrong, 100, order()); }, "allocation"));
   }
 }
 
 TEST_P(PoolConformanceTest, FillSetsEveryByteAndNoOther) {
   auto const memory = make();
-  stream const order(where());
-  auto const size = granularity_of(memory) + 1;
-  auto mine = memory.allocate(size, order);
-  order.synchronize();
-  mine.as<std::byte>()[size] = std::byte{9};
-  mine.fill(std::byte{0xA5}, order);
-  order.synchronize();
-  for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(mine.as<std::byte>()[i], std::byte{0xA5}) << i;
-  EXPECT_EQ(mine.as<std::byte>()[size], std::byte{9});
+  constexpr std::size_t size = 3000;
+  auto mine = memory.allocate(size);
+  write_pattern(mine, 1);
+  auto content = mine.ipc_descriptor().content();
+  content.offset = 1000;
+  content.size = 1001;
+  auto part = buffer::from_ipc_descriptor(import(memory), buffer_descriptor(content), order());
+  part.fill(std::byte{0xA5}, order());
+  detail::wait_for(order(), where());
+  auto const bytes = bytes_of(mine);
+  for (std::size_t i = 0; i < size; ++i) {
+    bool const is_inside = i >= 1000 && i < 2001;
+    ASSERT_EQ(bytes[i], is_inside ? std::byte{0xA5} : pattern_byte(i, 1)) << i;
+  }
+  mine.fill(std::byte{0x5A}, order());
+  detail::wait_for(order(), where());
+  EXPECT_EQ(bytes_of(mine), std::vector<std::byte>(size, std::byte{0x5A}));
+}
+
+TEST_P(PoolConformanceTest, CopiesAllBytesToABufferOfThatSize) {
+  auto const memory = make();
+  auto mine = memory.allocate(5000);
+  auto other = memory.allocate(5000);
+  auto smaller = memory.allocate(4999);
+  write_pattern(mine, 1);
+  write_pattern(other, 2);
+  mine.copy_to(other, order());
+  detail::wait_for(order(), where());
+  EXPECT_TRUE(has_pattern(other, 1));
+  EXPECT_TRUE(throws<invalid_argument>([&] { mine.copy_to(smaller, order()); }, "5000 bytes",
+                                       "4999 bytes", "the sizes must be the same"));
+  auto empty = memory.allocate(0);
+  EXPECT_NO_THROW(empty.copy_to(empty, order()));
+  smaller.close();
+  EXPECT_TRUE(throws<closed_error>([&] { mine.copy_to(smaller, order()); }, "copying to a buffer"));
+  EXPECT_TRUE(
+      throws<closed_error>([&] { mine.copy_from(smaller, order()); }, "copying from a buffer"));
 }
 
 TEST_P(PoolConformanceTest, SeveralThreadsMayAllocate) {
@@ -277,7 +330,7 @@ TEST_P(PoolConformanceTest, SeveralThreadsMayAllocate) {
   for (unsigned number = 0; number < 4; ++number) {
     threads.emplace_back([&, number] {
       for (std::size_t i = 0; i < 50; ++i) {
-        auto const mine = memory.allocate(1 + i * 97);
+        auto mine = memory.allocate(1 + i * 97);
         write_pattern(mine, number);
         EXPECT_TRUE(has_pattern(mine, number));
       }

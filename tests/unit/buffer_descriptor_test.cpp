@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <rankshare/base/error.hpp>
+#include <support/sealed_bytes.hpp>
 #include <support/throws.hpp>
 
 namespace rankshare {
@@ -123,6 +124,7 @@ TEST(BufferDescriptorTest, UnsoundBytesAreRefused) {
   auto const expect_refused = [&](std::size_t from, std::size_t count, std::byte value) {
     auto bytes = good;
     for (std::size_t i = from; i < from + count; ++i) bytes[i] = value;
+    test::seal(bytes);
     EXPECT_TRUE(throws<invalid_descriptor>([&] { read(bytes); }, "its fields describe no buffer",
                                            "send the bytes as its owner made them"));
   };
@@ -132,6 +134,17 @@ TEST(BufferDescriptorTest, UnsoundBytesAreRefused) {
   expect_refused(48, 8, std::byte{0xFF});  // offset
   expect_refused(68, 1, std::byte{0});     // kind
   expect_refused(68, 1, std::byte{0x80});  // kind
+}
+
+TEST(BufferDescriptorTest, EveryFlippedBitIsNoticed) {
+  auto const good = buffer_descriptor(sound_fields()).bytes();
+  for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    auto bytes = good;
+    bytes[bit / 8] ^= std::byte(1U << bit % 8);
+    EXPECT_TRUE(throws<invalid_descriptor>([&] { read(bytes); }, "reading a buffer descriptor",
+                                           bit / 8 < 16 ? "" : "the check does not fit"))
+        << "bit " << bit;
+  }
 }
 
 }  // namespace

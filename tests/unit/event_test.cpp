@@ -22,7 +22,7 @@ class EventTest : public test::checked_host {};
 
 TEST_F(EventTest, OwnsOneEventOfTheDriver) {
   {
-    event first(checked_);
+    event first(checked_, stream_ref::legacy_default());
     event const second(std::move(first));
     EXPECT_EQ(checked_.live_objects()["events"], 1U);
   }
@@ -35,7 +35,7 @@ TEST_F(EventTest, WaitsForWhatWasEnqueuedBeforeIt) {
   stream const order(device::host());
   auto target = memory.allocate(1, order);
   checked_.hold_back(true);
-  event point(checked_);
+  event point(checked_, order);
   target.fill(std::byte{1}, order);
   point.record(order);
   target.fill(std::byte{2}, order);
@@ -48,7 +48,8 @@ TEST_F(EventTest, WaitsForWhatWasEnqueuedBeforeIt) {
 
 TEST_F(EventTest, FailureToMakeOneLeavesNothing) {
   checked_.fail_call("event_create", 1);
-  EXPECT_TRUE(test::throws<out_of_memory>([&] { event const made(checked_); }, "event_create"));
+  EXPECT_TRUE(test::throws<out_of_memory>(
+      [&] { event const made(checked_, stream_ref::legacy_default()); }, "event_create"));
 }
 
 }  // namespace

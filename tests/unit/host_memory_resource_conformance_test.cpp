@@ -2,33 +2,22 @@
 #include <gtest/gtest.h>
 
 #include <rankshare/driver/host_driver.hpp>
-#include <rankshare/memory/host_memory_resource.hpp>
 #include <support/pool_conformance.hpp>
 
 namespace rankshare::test {
 namespace {
 
 pool_under_test host(char const* name, bool is_checked) {
-  return {
-      name,
-      is_checked,
-      true,
-      detail::current_host_driver,
-      detail::replace_host_driver,
-      device::host,
-      [](std::size_t max_size) -> pool_memory_resource { return host_memory_resource({max_size}); },
-      [](allocation_handle const& handle) -> pool_memory_resource {
-        return host_memory_resource::from_allocation_handle(handle);
-      },
-      [](uuid const& id) -> pool_memory_resource {
-        return host_memory_resource::from_registry(id);
-      }};
+  pool_under_test one{name, memory_kind::host, is_checked, detail::current_host_driver,
+                      [](driver* replacement) { detail::replace_host_driver(replacement); }};
+  one.tells_freed_memory = true;
+  return one;
 }
 
-INSTANTIATE_TEST_SUITE_P(HostMemory, PoolConformanceTest,
-                         testing::Values(host("OnHostDriver", false),
-                                         host("OnCheckedDriver", true)),
-                         name_of);
+auto const all = testing::Values(host("OnHostDriver", false), host("OnCheckedDriver", true));
+
+INSTANTIATE_TEST_SUITE_P(HostMemory, PoolConformanceTest, all, name_of);
+INSTANTIATE_TEST_SUITE_P(HostMemory, ForgedPayloadConformanceTest, all, name_of);
 INSTANTIATE_TEST_SUITE_P(HostMemory, CheckedPoolConformanceTest,
                          testing::Values(host("OnCheckedDriver", true)), name_of);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <rankshare/base/error.hpp>
+#include <rankshare/handle/stream.hpp>
 #include <support/checked_host.hpp>
 #include <support/throws.hpp>
 
@@ -42,12 +43,21 @@ class ImportCacheTest : public test::checked_host {
     EXPECT_EQ(checked_.live_objects()["imports"], lost_imports_);
   }
 
+  import_cache::mapping acquire(std::uint64_t serial, pointer_payload const& payload) {
+    return cache_.acquire(serial, payload, kept());
+  }
+  void release(std::uint64_t serial) {
+    cache_.release(serial, kept(), [this] { return kept(); });
+  }
+  kept_stream kept() const { return {order_, device::host()}; }
+
   uuid const id_ = uuid::random();
-  stream_ref const order_ = stream_ref::legacy_default();
+  stream const own_{device::host()};
+  stream_ref const order_ = own_;
   pool owner_ = pool::create(checked_, properties(id_));
-  pool importer_ =
-      pool::import_from(checked_, owner_.export_handle().get(), memory_kind::host, id_);
-  import_cache cache_{importer_};
+  pool importer_ = pool::own(checked_, checked_.mem_pool_import_from_shareable_handle(
+                                           owner_.export_handle().get(), memory_kind::host, id_));
+  import_cache cache_{importer_, device::host()};
   device_pointer first_ = 0;
   device_pointer second_ = 0;
   pointer_payload first_payload_{};
@@ -56,62 +66,62 @@ class ImportCacheTest : public test::checked_host {
 };
 
 TEST_F(ImportCacheTest, FirstImportAsksTheDriver) {
-  auto const mapped = cache_.acquire(1, first_payload_);
+  auto const mapped = acquire(1, first_payload_);
   EXPECT_NE(mapped.address, 0U);
   EXPECT_EQ(mapped.extent, 4096U);
   EXPECT_EQ(checked_.calls("mem_pool_import_pointer"), 1U);
   EXPECT_EQ(checked_.calls("pointer_range_size"), 1U);
   EXPECT_EQ(checked_.total_calls(), 2U);
-  cache_.release(1, order_);
+  release(1);
   EXPECT_EQ(checked_.calls("mem_free_async"), 1U);
   EXPECT_EQ(checked_.calls("stream_query"), 1U);
   EXPECT_EQ(checked_.total_calls(), 4U);
 }
 
 TEST_F(ImportCacheTest, RepeatedImportIsCountedWithoutTheDriver) {
-  auto const mapped = cache_.acquire(1, first_payload_);
+  auto const mapped = acquire(1, first_payload_);
   checked_.reset_counts();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(cache_.acquire(1, first_payload_).address, mapped.address);
+    EXPECT_EQ(acquire(1, first_payload_).address, mapped.address);
   }
-  for (int i = 0; i < 3; ++i) cache_.release(1, order_);
+  for (int i = 0; i < 3; ++i) release(1);
   EXPECT_EQ(cache_.size(), 1U);
   EXPECT_EQ(checked_.total_calls(), 0U);
-  cache_.release(1, order_);
+  release(1);
   EXPECT_EQ(cache_.size(), 0U);
   EXPECT_EQ(checked_.calls("mem_free_async"), 1U);
 }
 
 TEST_F(ImportCacheTest, ReleasedAllocationIsImportedAnew) {
-  cache_.acquire(1, first_payload_);
-  cache_.release(1, order_);
-  cache_.acquire(1, first_payload_);
+  acquire(1, first_payload_);
+  release(1);
+  acquire(1, first_payload_);
   EXPECT_EQ(checked_.calls("mem_pool_import_pointer"), 2U);
-  cache_.release(1, order_);
+  release(1);
 }
 
 TEST_F(ImportCacheTest, ImportWaitsForAReleaseThatItsStreamHasNotComeTo) {
   checked_.hold_back(true);
-  cache_.acquire(1, first_payload_);
-  cache_.release(1, order_);
+  acquire(1, first_payload_);
+  release(1);
   EXPECT_EQ(checked_.held_back(), 1U);
-  auto const mapped = cache_.acquire(1, first_payload_);
+  auto const mapped = acquire(1, first_payload_);
   EXPECT_EQ(checked_.held_back(), 0U);
   EXPECT_EQ(*reinterpret_cast<char*>(mapped.address), 0);
   EXPECT_EQ(checked_.live_objects()["events"], 0U);
-  cache_.release(1, order_);
+  release(1);
   checked_.hold_back(false);
-  EXPECT_EQ(*reinterpret_cast<char*>(cache_.acquire(1, first_payload_).address), 0);
-  cache_.release(1, order_);
+  EXPECT_EQ(*reinterpret_cast<char*>(acquire(1, first_payload_).address), 0);
+  release(1);
 }
 
 TEST_F(ImportCacheTest, ImportDoesNotWaitForReleasesOfOthers) {
   checked_.hold_back(true);
-  cache_.acquire(1, first_payload_);
-  cache_.release(1, order_);
-  cache_.acquire(2, second_payload_);
+  acquire(1, first_payload_);
+  release(1);
+  acquire(2, second_payload_);
   EXPECT_EQ(checked_.held_back(), 1U);
-  cache_.release(2, order_);
+  release(2);
   checked_.hold_back(false);
 }
 
@@ -120,8 +130,8 @@ TEST_F(ImportCacheTest, FewReleasesAreRemembered) {
   std::vector<device_pointer> memory;
   for (std::uint64_t serial = 1; serial <= 200; ++serial) {
     memory.push_back(owner_.allocate(1, order_));
-    cache_.acquire(serial, owner_.export_pointer(memory.back()));
-    cache_.release(serial, order_);
+    acquire(serial, owner_.export_pointer(memory.back()));
+    release(serial);
     EXPECT_LE(checked_.live_objects()["events"], 64U);
   }
   for (auto const each : memory) owner_.free(each, order_);
@@ -129,51 +139,51 @@ TEST_F(ImportCacheTest, FewReleasesAreRemembered) {
 }
 
 TEST_F(ImportCacheTest, SerialsAreIndependent) {
-  auto const first = cache_.acquire(1, first_payload_);
-  auto const second = cache_.acquire(2, second_payload_);
+  auto const first = acquire(1, first_payload_);
+  auto const second = acquire(2, second_payload_);
   EXPECT_NE(first.address, second.address);
   EXPECT_EQ(cache_.size(), 2U);
-  cache_.release(1, order_);
+  release(1);
   EXPECT_EQ(cache_.size(), 1U);
-  cache_.release(2, order_);
+  release(2);
 }
 
 TEST_F(ImportCacheTest, OneSerialHasOnePayload) {
-  cache_.acquire(1, first_payload_);
-  EXPECT_TRUE(throws<invalid_descriptor>([&] { cache_.acquire(1, second_payload_); },
+  acquire(1, first_payload_);
+  EXPECT_TRUE(throws<invalid_descriptor>([&] { acquire(1, second_payload_); },
                                          "importing allocation 1", "describes it otherwise"));
-  cache_.release(1, order_);
+  release(1);
 }
 
 TEST_F(ImportCacheTest, OnePayloadHasOneSerial) {
-  cache_.acquire(1, first_payload_);
+  acquire(1, first_payload_);
   checked_.reset_counts();
-  EXPECT_TRUE(throws<invalid_descriptor>([&] { cache_.acquire(2, first_payload_); },
+  EXPECT_TRUE(throws<invalid_descriptor>([&] { acquire(2, first_payload_); },
                                          "importing allocation 2", "allocation 1",
                                          "send the bytes as its owner made them"));
   EXPECT_EQ(checked_.total_calls(), 0U);
   EXPECT_EQ(cache_.size(), 1U);
-  cache_.release(1, order_);
-  cache_.acquire(2, first_payload_);
-  cache_.release(2, order_);
+  release(1);
+  acquire(2, first_payload_);
+  release(2);
 }
 
 TEST_F(ImportCacheTest, FailedImportLeavesNothing) {
   for (char const* function : {"mem_pool_import_pointer", "pointer_range_size"}) {
     checked_.fail_call(function, 1);
-    EXPECT_TRUE(throws<out_of_memory>([&] { cache_.acquire(1, first_payload_); }, function));
+    EXPECT_TRUE(throws<out_of_memory>([&] { acquire(1, first_payload_); }, function));
     EXPECT_EQ(cache_.size(), 0U);
     EXPECT_EQ(checked_.live_objects()["imports"], 0U);
   }
-  EXPECT_TRUE(throws<invalid_descriptor>([&] { cache_.acquire(1, pointer_payload{}); }));
+  EXPECT_TRUE(throws<invalid_descriptor>([&] { acquire(1, pointer_payload{}); }));
   EXPECT_EQ(cache_.size(), 0U);
 }
 
 // One case: the report comes once in a process.
 TEST_F(ImportCacheTest, FailureToGiveAnImportBackIsReportedAndHidesNothing) {
-  auto const mapped = cache_.acquire(1, first_payload_);
+  auto const mapped = acquire(1, first_payload_);
   checked_.fail_call("mem_free_async", 1);
-  cache_.release(1, order_);
+  release(1);
   EXPECT_EQ(cache_.size(), 0U);
   EXPECT_NE(log_.text().find("giving up an import: planted failure"), std::string::npos);
   importer_.free(mapped.address, order_);
@@ -182,13 +192,13 @@ TEST_F(ImportCacheTest, FailureToGiveAnImportBackIsReportedAndHidesNothing) {
     checked_.fail_call("mem_free_async", 1);
     throw not_supported("first failure");
   });
-  EXPECT_TRUE(throws<not_supported>([&] { cache_.acquire(1, first_payload_); }, "first failure"));
+  EXPECT_TRUE(throws<not_supported>([&] { acquire(1, first_payload_); }, "first failure"));
   EXPECT_EQ(cache_.size(), 0U);
   lost_imports_ = 1;
 }
 
 TEST_F(ImportCacheTest, ReleasingWhatWasNotImportedIsNoHarm) {
-  cache_.release(1, order_);
+  release(1);
   EXPECT_EQ(checked_.total_calls(), 0U);
 }
 
@@ -197,9 +207,9 @@ TEST_F(ImportCacheTest, SeveralThreadsImportAndReleaseOneAllocation) {
   for (int number = 0; number < 4; ++number) {
     threads.emplace_back([&] {
       for (int i = 0; i < 100; ++i) {
-        auto const mapped = cache_.acquire(1, first_payload_);
+        auto const mapped = acquire(1, first_payload_);
         EXPECT_EQ(*reinterpret_cast<char*>(mapped.address), 0);
-        cache_.release(1, order_);
+        release(1);
       }
     });
   }

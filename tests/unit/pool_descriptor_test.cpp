@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rankshare/base/error.hpp>
+#include <support/sealed_bytes.hpp>
 #include <support/throws.hpp>
 
 namespace rankshare {
@@ -99,12 +100,23 @@ TEST(PoolDescriptorTest, BytesOfOtherThingsAreRefused) {
   EXPECT_TRUE(throws<invalid_descriptor>([&] { read(bytes); }, "the bytes are something else"));
 }
 
-TEST(PoolDescriptorTest, RandomBytesBehindASoundHeaderAreRefusedOrSound) {
+TEST(PoolDescriptorTest, EveryFlippedBitIsNoticed) {
+  auto const good = pool_descriptor(sound_fields()).bytes();
+  for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    auto bytes = good;
+    bytes[bit / 8] ^= std::byte(1U << bit % 8);
+    EXPECT_TRUE(throws<invalid_descriptor>([&] { read(bytes); }, "reading a pool descriptor"))
+        << "bit " << bit;
+  }
+}
+
+TEST(PoolDescriptorTest, RandomBytesUnderARightCheckAreRefusedOrSound) {
   std::mt19937_64 random(3);
   auto const good = pool_descriptor(sound_fields()).bytes();
   for (int i = 0; i < 10000; ++i) {
     auto bytes = good;
     for (std::size_t at = 16; at < bytes.size(); ++at) bytes[at] = std::byte(random() & 0xFF);
+    test::seal(bytes);
     try {
       auto const content = read(bytes).content();
       EXPECT_GT(content.pid, 0);

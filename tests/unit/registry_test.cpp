@@ -118,6 +118,41 @@ TEST_F(RegistryTest, AnotherPoolBehindTheHandleIsStale) {
   EXPECT_EQ(registry::size(), 0U);
 }
 
+// A driver that knows its imports answers with the same pool: see the tests on GPUs.
+TEST_F(RegistryTest, PoolWithoutUuidIsImportedAndNotEntered) {
+  auto const owner = make_owner();
+  auto const import_bare = [&] {
+    return registry::find_or_import({}, device::host(), memory_kind::host, [&] {
+      return allocation_handle(unique_fd::duplicate_of(owner->handle().fd()), uuid{});
+    });
+  };
+  {
+    auto const first = import_bare();
+    auto const second = import_bare();
+    EXPECT_TRUE(first->is_mapped());
+    EXPECT_TRUE(first->id().is_nil());
+    EXPECT_NE(first, second);
+    EXPECT_EQ(registry::find(owner->id()), nullptr);
+    EXPECT_EQ(registry::find(uuid{}), nullptr);
+    EXPECT_EQ(registry::size(), 0U);
+    EXPECT_NE(import(*owner), first);
+  }
+  EXPECT_EQ(checked_.live_objects()["imported pools"], 0U);
+}
+
+TEST_F(RegistryTest, KnownPoolIsOfOneKind) {
+  auto const owner = make_owner();
+  auto const imported = import(*owner);
+  auto const before = test::footprint::now(&checked_);
+  EXPECT_TRUE(throws<invalid_descriptor>(
+      [&] {
+        registry::find_or_import(owner->id(), device::host(), memory_kind::pinned,
+                                 [&] { return handle_of(*owner); });
+      },
+      to_string(owner->id()), "another kind", "the resource type of its owner"));
+  EXPECT_TRUE(test::nothing_left_since(before));
+}
+
 TEST_F(RegistryTest, ThreadsThatImportAtOnceShareOneImport) {
   auto const owner = make_owner();
   for (int round = 0; round < 20; ++round) {
