@@ -40,7 +40,7 @@ def rankshare_repositories():
             "seccomp.h",
             "seccomp-syscalls.h",
         ],
-        linkopts = ["-lseccomp"],
+        linkopts = ["-l:libseccomp.a"],
         package = "libseccomp-dev",
         target = "seccomp",
     )
