@@ -24,7 +24,7 @@
 // that any thread has begun, unless the calling thread is in relaxed mode: so it is put there for
 // the time of the call. What gives something back does nothing once the driver is gone, or in a
 // forked child, whose copy of the driver does not work; and what is asked for that (the current
-// context, whether a stream captures or is idle) then has a harmless answer.
+// context, whether a stream captures or is idle) then has a harmless answer, and no wait is long.
 //
 // Limits: the driver crashes when it is given a stream that was destroyed; nothing here can tell.
 
@@ -224,9 +224,11 @@ bool cuda_calls::stream_query(CUstream_st* stream) {
 }
 
 void cuda_calls::stream_synchronize(CUstream_st* stream) {
+  if (is_over()) return;
   relaxed_capture const relaxed(cu_);
-  check(cu_.StreamSynchronize(stream), "cuStreamSynchronize",
-        [] { return text("waiting for a stream"); });
+  auto const result = cu_.StreamSynchronize(stream);
+  if (result == CUDA_ERROR_DEINITIALIZED) return;
+  check(result, "cuStreamSynchronize", [] { return text("waiting for a stream"); });
 }
 
 bool cuda_calls::stream_is_capturing(CUstream_st* stream) {

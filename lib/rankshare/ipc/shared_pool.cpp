@@ -31,7 +31,17 @@ shared_pool::shared_pool(device where, memory_kind kind, bool is_mapped, pool dr
       handle_(std::move(handle)),
       imports_(pool_, where) {}
 
-shared_pool::~shared_pool() = default;
+// What was freed on a stream goes back to the system when that is waited for, and nobody else waits
+// for the pool's own.
+shared_pool::~shared_pool() {
+  if (!own_stream_ || where_.is_host()) return;
+  try {
+    own_stream_->synchronize();
+  } catch (...) {
+    log_once(log_level::error, "close pool",
+             "closing a pool of " + description() + ": " + current_error_text());
+  }
+}
 
 void shared_pool::set_id(uuid const& id) noexcept {
   id_ = id;
