@@ -33,6 +33,7 @@ def rankshare_test_pack(name = "pack", leave_out = [], alone = []):
         name = name,
         testonly = True,
         data = [label for label in data.keys() if label not in merged] + depset(merged.values()).to_list(),
+        left_out = [rule["name"] for rule in rules.values() if rule["kind"].endswith("_test") and rule not in tests],
         merged = merged,
         tags = ["manual"],
         tests = json.encode([_describe(test) for test in tests]),
@@ -146,6 +147,7 @@ def _test_pack_impl(ctx):
     description = ctx.actions.declare_file(ctx.label.name + ".json")
     ctx.actions.write(description, json.encode_indent(struct(
         files = {_name_in_pack(file): file.path for file in all_files.to_list()},
+        left_out = [ctx.label.package + ":" + test for test in ctx.attr.left_out],
         merged = merged,
         tests = tests,
     )))
@@ -155,6 +157,7 @@ _test_pack = rule(
     implementation = _test_pack_impl,
     attrs = {
         "data": attr.label_list(allow_files = True),
+        "left_out": attr.string_list(doc = "the other tests of the folder"),
         "merged": attr.label_keyed_string_dict(doc = "from a program to the one that it became part of"),
         "tests": attr.string(mandatory = True, doc = "what they are, as JSON"),
     },
