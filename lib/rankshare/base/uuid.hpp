@@ -29,9 +29,14 @@ struct uuid {
   RANKSHARE_EXPORT static uuid from_string(std::string_view text);
 
   /// @return whether all bytes are zero: no identity
-  bool is_nil() const noexcept { return bytes == std::array<std::uint8_t, 16>{}; }
+  bool is_nil() const noexcept { return *this == uuid{}; }
 
-  friend bool operator==(uuid const& a, uuid const& b) noexcept { return a.bytes == b.bytes; }
+  friend bool operator==(uuid const& a, uuid const& b) noexcept {
+    std::uint64_t x[2], y[2];  // as words: it is done for each import
+    std::memcpy(x, a.bytes.data(), sizeof x);
+    std::memcpy(y, b.bytes.data(), sizeof y);
+    return x[0] == y[0] && x[1] == y[1];
+  }
   friend bool operator!=(uuid const& a, uuid const& b) noexcept { return !(a == b); }
   friend bool operator<(uuid const& a, uuid const& b) noexcept { return a.bytes < b.bytes; }
 };

@@ -235,7 +235,8 @@ buffer import_from_pool(std::shared_ptr<shared_pool> const& source,
                                "; send the bytes as its owner made them");
     }
     return buffer_access::make(std::make_shared<imported_allocation>(
-        source, mapped.address + content.offset, mapped.extent - content.offset, descriptor, kept));
+        source, mapped.address + content.offset, mapped.extent - content.offset, descriptor,
+        std::move(kept)));
   } catch (...) {
     source->give_back_import(content.serial, kept);
     throw;
