@@ -26,6 +26,7 @@
 #include <rankshare/mpi/node_communicator.hpp>
 #include <support/checked_driver.hpp>
 #include <support/leftovers.hpp>
+#include <support/settle.hpp>
 
 namespace rankshare::test {
 
@@ -42,8 +43,9 @@ class device_fixture : public testing::TestWithParam<memory_kind> {
     if (fewest == 0) GTEST_SKIP() << "no GPU: " << device::why_no_gpu();
     mpi::node_communicator const board_maker(MPI_COMM_WORLD);  // its board stays with the world
     where_.emplace(board_maker.device());
-    stream(*where_).synchronize();  // the driver opens what it needs for good
-    checked_.emplace(where_->driver());
+    inner_ = &where_->driver();
+    settle(*inner_, where_->id());  // now it has opened what it needs for good
+    checked_.emplace(*inner_);
     detail::replace_gpu_driver(&*checked_);
     where_.emplace(board_maker.device());
     before_.emplace(footprint::now(&*checked_));
@@ -58,6 +60,8 @@ class device_fixture : public testing::TestWithParam<memory_kind> {
     EXPECT_EQ(checked_->violations(), std::vector<std::string>{});
     EXPECT_EQ(checked_->held_back(), 0U);
     EXPECT_EQ(checked_->aliased_imports(), 0U);
+    MPI_Barrier(MPI_COMM_WORLD);  // peers have let go of what is to be taken back
+    settle(*inner_, where_->id());
     EXPECT_TRUE(nothing_left_since(*before_));
     detail::replace_gpu_driver(nullptr);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -111,6 +115,7 @@ class device_fixture : public testing::TestWithParam<memory_kind> {
   std::optional<checked_driver> checked_;
 
  private:
+  driver* inner_ = nullptr;
   host_memory_resource host_;
   std::optional<footprint> before_;
 
