@@ -24,7 +24,8 @@
 // that any thread has begun, unless the calling thread is in relaxed mode: so it is put there for
 // the time of the call. What gives something back does nothing once the driver is gone, or in a
 // forked child, whose copy of the driver does not work; and what is asked for that (the current
-// context, whether a stream captures or is idle) then has a harmless answer, and no wait is long.
+// context, whether a stream captures or is idle, an event) then has a harmless answer, and no wait
+// is long.
 //
 // Limits: the driver crashes when it is given a stream that was destroyed; nothing here can tell.
 
@@ -243,10 +244,12 @@ bool cuda_calls::stream_is_capturing(CUstream_st* stream) {
 }
 
 CUevent_st* cuda_calls::event_create(CUstream_st* stream) {
-  check_not_forked("making an event");
+  if (is_over()) return nullptr;
   auto const doing = [] { return text("making an event"); };
   CUcontext context = nullptr;
-  check(cu_.StreamGetCtx(stream, &context), "cuStreamGetCtx", doing);
+  auto const result = cu_.StreamGetCtx(stream, &context);
+  if (result == CUDA_ERROR_DEINITIALIZED) return nullptr;
+  check(result, "cuStreamGetCtx", doing);
   context_scope const current(cu_, context);
   check(current.result(), "cuCtxPushCurrent", doing);
   CUevent made = nullptr;
@@ -258,19 +261,25 @@ CUevent_st* cuda_calls::event_create(CUstream_st* stream) {
 void cuda_calls::event_destroy(CUevent_st* event) {
   if (is_over()) return;
   auto const result = cu_.EventDestroy(event);
-  if (result == CUDA_ERROR_DEINITIALIZED) return;
+  if (result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_CONTEXT_IS_DESTROYED) return;
   check(result, "cuEventDestroy", [] { return text("destroying an event"); });
 }
 
 void cuda_calls::event_record(CUevent_st* event, CUstream_st* stream) {
+  if (is_over()) return;
   relaxed_capture const relaxed(cu_);
-  check(cu_.EventRecord(event, stream), "cuEventRecord", [] { return text("recording an event"); });
+  auto const result = cu_.EventRecord(event, stream);
+  if (result == CUDA_ERROR_DEINITIALIZED) return;
+  check(result, "cuEventRecord", [] { return text("recording an event"); });
 }
 
 void cuda_calls::event_synchronize(CUevent_st* event) {
+  if (is_over()) return;
   relaxed_capture const relaxed(cu_);
-  check(cu_.EventSynchronize(event), "cuEventSynchronize",
-        [] { return text("waiting for an event"); });
+  auto const result = cu_.EventSynchronize(event);
+  // The work of a context that was destroyed is over.
+  if (result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_CONTEXT_IS_DESTROYED) return;
+  check(result, "cuEventSynchronize", [] { return text("waiting for an event"); });
 }
 
 // Kernels.

@@ -122,6 +122,11 @@ device_pointer cuda_calls::mem_alloc_from_pool_async(CUmemPoolHandle_st* pool, s
   {
     relaxed_capture const relaxed(cu_);
     result = cu_.MemAllocFromPoolAsync(&made, bytes, pool, stream);
+    // Of driver 580: once an imported pool of pinned memory is gone, one allocation that comes to
+    // lie where it was is refused, and granted when it is asked for again.
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+      result = cu_.MemAllocFromPoolAsync(&made, bytes, pool, stream);
+    }
   }
   if (result != CUDA_SUCCESS) {
     fail(result, "cuMemAllocFromPoolAsync", "allocating " + std::to_string(bytes) + " bytes",
@@ -132,8 +137,8 @@ device_pointer cuda_calls::mem_alloc_from_pool_async(CUmemPoolHandle_st* pool, s
 
 void cuda_calls::mem_free_async(CUmemPoolHandle_st*, device_pointer pointer, CUstream_st* stream) {
   if (is_over()) return;
-  CUresult result;
-  {
+  CUresult result = CUDA_ERROR_INVALID_VALUE;  // to the driver, freeing 0 is no error
+  if (pointer != 0) {
     relaxed_capture const relaxed(cu_);
     result = cu_.MemFreeAsync(pointer, stream);
   }

@@ -124,7 +124,8 @@ class RANKSHARE_EXPORT driver {
   virtual unique_fd mem_pool_export_to_shareable_handle(CUmemPoolHandle_st* pool) = 0;
   /// @param fd       stays the caller's
   /// @param expected identity that the pool must have where the driver can tell; nil: any
-  /// @return the pool; where the process has imported it already, a driver may return the same one
+  /// @return the pool; where the process has imported it already, a driver may return the same one.
+  ///         Each import is destroyed, and no earlier than all memory of the pool is given up.
   /// @throws stale_descriptor   if `fd` is not the pool `expected`
   /// @throws invalid_descriptor if `fd` is no pool at all and `expected` is nil
   virtual CUmemPoolHandle_st* mem_pool_import_from_shareable_handle(int fd, memory_kind kind,

@@ -13,12 +13,14 @@ pool pool::create(driver& served_by, pool_properties const& properties) {
 }
 
 pool::pool(pool&& other) noexcept
-    : driver_(other.driver_), handle_(std::exchange(other.handle_, nullptr)) {}
+    : driver_(other.driver_),
+      handle_(std::exchange(other.handle_, nullptr)),
+      imports_(other.imports_) {}
 
 pool::~pool() {
   if (handle_ == nullptr) return;
   try {
-    driver_->mem_pool_destroy(handle_);
+    for (; imports_ > 0; --imports_) driver_->mem_pool_destroy(handle_);
   } catch (...) {
     detail::log_once(log_level::error, "mem_pool_destroy",
                      "destroying a pool: " + current_error_text());

@@ -20,6 +20,8 @@ class RANKSHARE_EXPORT pool {
   static pool own(driver& served_by, CUmemPoolHandle_st* handle) noexcept {
     return {served_by, handle};
   }
+  /// Owns one more import of this pool, which the driver answered with the same handle.
+  void own_another_import() noexcept { ++imports_; }
 
   pool(pool&& other) noexcept;
   pool& operator=(pool&&) = delete;
@@ -55,6 +57,7 @@ class RANKSHARE_EXPORT pool {
 
   driver* driver_;
   CUmemPoolHandle_st* handle_;
+  int imports_ = 1;  // that the driver counts; 1 where it was made here
 };
 
 }  // namespace rankshare

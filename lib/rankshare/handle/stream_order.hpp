@@ -58,6 +58,9 @@ class RANKSHARE_EXPORT kept_stream {
 
   stream_ref ref() const noexcept { return stream_; }
   bool is_bound() const noexcept { return context_ != nullptr; }
+  /// @return what a default stream of a GPU was named in; null and no thread for others
+  CUctx_st* context() const noexcept { return context_; }
+  std::thread::id thread() const noexcept { return thread_; }
 
  private:
   friend class stream_order;

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankshare/ipc/import_cache.hpp>
 
+#include <cstring>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include <rankshare/base/error.hpp>
 #include <rankshare/base/log.hpp>
+
+// Note [End of an import]
+//
+// Rationale: a free on a stream ends an import once the stream has come to it. Until then the CUDA
+// driver has the mapping still, and a further import would be the same mapping, and end with it.
+// And unless somebody waits for that stream afterwards (to ask whether it is idle is not enough),
+// an imported pool that goes takes the memory with it: its owner's GPU never has it back.
+//
+// Approach: an event for each release that its stream has not come to, which a further import of
+// that memory waits for; and one for each stream, behind its last release. The pool waits for all
+// of them before it goes.
+//
+// Limits: whoever lets go of an imported pool last waits for the streams that it was used on.
 
 namespace rankshare::detail {
 namespace {
@@ -27,7 +42,8 @@ import_cache::mapping import_cache::acquire(std::uint64_t serial, pointer_payloa
                                             kept_stream const& stream) {
   std::lock_guard const lock(mutex_);
   if (auto const found = entries_.find(serial); found != entries_.end()) {
-    if (found->second.payload != payload) {
+    // The library compares arrays of bytes byte by byte.
+    if (std::memcmp(found->second.payload.data(), payload.data(), payload.size()) != 0) {
       throw invalid_descriptor(
           "importing allocation " + std::to_string(serial) +
           ": it is mapped already, and this descriptor describes it otherwise; "
@@ -70,7 +86,7 @@ void import_cache::give_up(entry const& last, kept_stream const& stream) {
   stream_order const order(stream, where_);
   source_->free(last.mapped.address, order.handle());
   report_failures("following the end of an import",
-                  [&] { remember_release_of(last.payload, order.handle()); });
+                  [&] { remember_release_of(last.payload, stream, order.handle()); });
 }
 
 bool import_cache::is_capturing(kept_stream const& stream) const {
@@ -79,15 +95,27 @@ bool import_cache::is_capturing(kept_stream const& stream) const {
   return where_.driver().stream_is_capturing(order.handle());
 }
 
-// Until earlier work on the stream is done, the driver still has the mapping: an import before that
-// would be the same mapping, and end with it.
-void import_cache::remember_release_of(pointer_payload const& payload, stream_ref stream) {
+void import_cache::remember_release_of(pointer_payload const& payload, kept_stream const& stream,
+                                       stream_ref given) {
   auto& served_by = source_->served_by();
-  if (served_by.stream_query(stream.native_handle())) return;
+  if (served_by.stream_query(given.native_handle())) {
+    if (!where_.is_host()) mark_release_on(stream, given);
+    return;
+  }
   if (released_.size() == most_releases) wait_for_all_releases();
-  event done(served_by, stream);
-  done.record(stream);
+  event done(served_by, given);
+  done.record(given);
   released_.emplace(payload, std::move(done));
+}
+
+void import_cache::mark_release_on(kept_stream const& stream, stream_ref given) {
+  std::tuple const key(given.native_handle(), stream.context(), stream.thread());
+  auto found = last_releases_.find(key);
+  if (found == last_releases_.end()) {
+    if (last_releases_.size() == most_releases) wait_for_all_releases();
+    found = last_releases_.emplace(key, event(source_->served_by(), given)).first;
+  }
+  found->second.record(given);
 }
 
 void import_cache::wait_for_release_of(pointer_payload const& payload) {
@@ -100,6 +128,14 @@ void import_cache::wait_for_release_of(pointer_payload const& payload) {
 void import_cache::wait_for_all_releases() {
   for (auto const& [payload, done] : released_) done.synchronize();
   released_.clear();
+  for (auto const& [stream, done] : last_releases_) done.synchronize();
+  last_releases_.clear();
+}
+
+void import_cache::finish_releases() noexcept {
+  if (where_.is_host()) return;
+  std::lock_guard const lock(mutex_);
+  report_failures("waiting for the end of imports", [&] { wait_for_all_releases(); });
 }
 
 void import_cache::forget(entry_map::iterator gone) noexcept {

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
+#include <thread>
+#include <tuple>
 #include <unordered_map>
 
+#include <rankshare/base/spin_mutex.hpp>
 #include <rankshare/driver/driver.hpp>
 #include <rankshare/handle/device.hpp>
 #include <rankshare/handle/event.hpp>
@@ -55,6 +57,10 @@ class RANKSHARE_EXPORT import_cache {
   void release(std::uint64_t serial, kept_stream const& stream,
                std::function<kept_stream()> const& instead) noexcept;
 
+  /// Waits until the driver has given up all that was released, and must have before the pool goes:
+  /// see Note [End of an import]. Failures are reported.
+  void finish_releases() noexcept;
+
   /// @param serial of an allocation that is imported
   /// @return what the exporter's driver says of it
   pointer_payload payload_of(std::uint64_t serial) const;
@@ -76,19 +82,24 @@ class RANKSHARE_EXPORT import_cache {
   mapping import(pointer_payload const& payload, kept_stream const& stream);
   bool is_capturing(kept_stream const& stream) const;
   void give_up(entry const& last, kept_stream const& stream);
-  void remember_release_of(pointer_payload const& payload, stream_ref stream);
+  void remember_release_of(pointer_payload const& payload, kept_stream const& stream,
+                           stream_ref given);
+  void mark_release_on(kept_stream const& stream, stream_ref given);
   void wait_for_release_of(pointer_payload const& payload);
   void wait_for_all_releases();
   void forget(entry_map::iterator gone) noexcept;
 
   pool* source_;
   device where_;
-  mutable std::mutex mutex_;
+  mutable spin_mutex mutex_;  // a repeated import takes little more than it
   entry_map entries_;
   // A driver that is given one payload twice makes two imports of one mapping.
   std::map<pointer_payload, std::uint64_t> serials_;
   // What was given back on a stream that has not come to it yet, as far as is known.
   std::map<pointer_payload, event> released_;
+  // Of each stream that something was given back on, the point after the last of it. A default
+  // stream is one for each context and thread.
+  std::map<std::tuple<CUstream_st*, CUctx_st*, std::thread::id>, event> last_releases_;
 };
 
 }  // namespace rankshare::detail

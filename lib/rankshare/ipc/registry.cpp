@@ -39,6 +39,7 @@ std::shared_ptr<shared_pool> find_locked(std::unique_lock<std::recursive_mutex>&
 
 // Destroys an imported pool under the lock, so that nobody imports it meanwhile.
 void give_up(std::shared_ptr<shared_pool> imported) {
+  imported->imports().finish_releases();
   {
     std::lock_guard const lock(state().mutex);
     auto const id = imported->id();
@@ -73,18 +74,21 @@ std::shared_ptr<shared_pool> enter(std::shared_ptr<shared_pool> imported) {
   return handed_out;
 }
 
+// The driver counts the imports of a pool, and gives one up only when none of its memory is mapped:
+// so each is kept until the pool goes.
 std::shared_ptr<shared_pool> import_locked(std::unique_lock<std::recursive_mutex>& lock,
                                            device where, memory_kind kind,
                                            allocation_handle handle) {
+  auto* const imported =
+      where.driver().mem_pool_import_from_shareable_handle(handle.fd(), kind, handle.id());
   for (;;) {
-    auto* const imported =
-        where.driver().mem_pool_import_from_shareable_handle(handle.fd(), kind, handle.id());
     auto const entry = state().by_handle.find(imported);
     if (entry == state().by_handle.end()) {
       return enter(shared_pool::own_import(where, kind, std::move(handle),
                                            pool::own(where.driver(), imported)));
     }
     if (auto known = entry->second.lock()) {
+      known->driver_pool().own_another_import();
       check_same(*known, handle.id(), where, kind);
       if (known->id().is_nil() && !handle.id().is_nil()) {
         state().pools[handle.id()] = known;
@@ -92,7 +96,7 @@ std::shared_ptr<shared_pool> import_locked(std::unique_lock<std::recursive_mutex
       }
       return known;
     }
-    state().given_up.wait(lock);  // the driver's pool ends with that entry
+    state().given_up.wait(lock);  // then this import is the only one
   }
 }
 

@@ -61,7 +61,8 @@ class RANKSHARE_EXPORT pool_memory_resource {
   void deallocate(device_pointer pointer, std::size_t size, stream_ref stream) const;
 
   /// Closes the resource. Its buffers stay; the pool goes with the last of them. Later calls do
-  /// nothing.
+  /// nothing. Whoever lets go of an imported pool last waits for the streams that its buffers were
+  /// closed on, unless its memory is host memory.
   void close() noexcept;
 
   /// @return the pool as the driver knows it; null if closed
