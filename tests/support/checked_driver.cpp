@@ -174,6 +174,7 @@ CUmemPoolHandle_st* checked_driver::keep(CUmemPoolHandle_st* pool, checked_pool:
     ever_[pool] = record;
   }
   ++record->owners;
+  ++record->imports;
   pools_[pool] = std::move(record);
   return pool;
 }

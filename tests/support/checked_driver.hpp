@@ -153,6 +153,7 @@ class checked_driver final : public driver {
   std::optional<int> check_stream(CUstream_st* stream, char const* function) const;
   void check_event(CUevent_st* event, char const* function) const;
   void check_module(CUmod_st* module, char const* function) const;
+  bool may_record_again(CUstream_st* stream) const;
   bool is_capturing(CUstream_st* stream) const;
   void check_not_capturing(CUstream_st* stream, char const* function);
   void check_untouched(checked_pool const& pool, device_pointer pointer, CUstream_st* stream) const;

@@ -135,6 +135,11 @@ void checked_driver::event_record(CUevent_st* event, CUstream_st* stream) {
   events_[event] = {made_for, stream, last};
 }
 
+bool checked_driver::may_record_again(CUstream_st* stream) const {
+  std::lock_guard const lock(mutex_);
+  return streams_.count(stream) != 0 && capturing_.count(stream) == 0;
+}
+
 void checked_driver::event_synchronize(CUevent_st* event) {
   counter_.enter("event_synchronize");
   check_event(event, "event_synchronize");
@@ -144,6 +149,8 @@ void checked_driver::event_synchronize(CUevent_st* event) {
     point = events_.at(event);
   }
   work_.run(point.stream, point.last);
+  // What was held back came to the inner stream after the inner event was recorded.
+  if (may_record_again(point.stream)) inner_->event_record(event, point.stream);
   inner_->event_synchronize(event);
 }
 

@@ -22,9 +22,8 @@ void checked_driver::mem_pool_destroy(CUmemPoolHandle_st* pool) {
   std::map<device_pointer, checked_pool::piece> left;
   {
     std::lock_guard const lock(mutex_);
-    if (--record->owners != 0) return;
     left = record->pieces();
-    pools_.erase(pool);
+    if (--record->owners == 0) pools_.erase(pool);
   }
   if (left.empty()) return;
   auto text = "mem_pool_destroy: pool " + text_of(pool) + " still has " +

@@ -23,7 +23,7 @@ namespace rankshare::test {
 
 checked_pool::~checked_pool() {
   try {
-    inner_.mem_pool_destroy(handle_);
+    for (; imports > 0; --imports) inner_.mem_pool_destroy(handle_);
   } catch (...) {
     violations_->add("mem_pool_destroy failed: " + current_error_text());
   }

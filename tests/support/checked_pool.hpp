@@ -72,8 +72,9 @@ class checked_pool {
   /// The driver has ended it now, and with it what aliases it.
   void driver_removed(device_pointer pointer);
 
-  std::mutex importing;    ///< held while a payload is imported
-  std::size_t owners = 0;  ///< handles in use; a driver may give the same one twice
+  std::mutex importing;     ///< held while a payload is imported
+  std::size_t owners = 0;   ///< handles in use; a driver may give the same one twice
+  std::size_t imports = 0;  ///< that the driver has counted, and each of which is to be destroyed
   bool was_exported = false;
 
  private:
