@@ -19,8 +19,9 @@ class footprint {
   /// @param checked its live objects count too; null: none
   static footprint now(checked_driver const* checked = nullptr);
 
+  /// @param but_for what begins so does not count; "": all does
   /// @return success if the process holds now what it held then, else what is more and what is less
-  testing::AssertionResult is_as_before() const;
+  testing::AssertionResult is_as_before(std::string const& but_for = "") const;
 
   /// What is held, and how often: "fd /memfd:rankshare-pool (deleted)", "mapping ...",
   /// "driver pools".

@@ -64,6 +64,13 @@ TEST(FootprintTest, SeesMappingsOfMemfds) {
   EXPECT_TRUE(before.is_as_before());
 }
 
+TEST(FootprintTest, SomethingMayBeLeftOut) {
+  auto const before = footprint::now();
+  unique_fd const left(::memfd_create("left", MFD_CLOEXEC));
+  EXPECT_TRUE(before.is_as_before("fd /memfd:le"));
+  EXPECT_FALSE(before.is_as_before("fd /memfd:right"));
+}
+
 TEST(FootprintTest, PrivateMemoryDoesNotCount) {
   auto const before = footprint::now();
   void* const memory =

@@ -35,7 +35,7 @@ void PoolConformanceTest::TearDown() {
   auto const violations = checked_.violations();
   EXPECT_TRUE(expects_violations_ || violations.empty()) << testing::PrintToString(violations);
   EXPECT_EQ(checked_.held_back(), 0U);
-  EXPECT_TRUE(nothing_left_since(*before_));
+  EXPECT_TRUE(is_as(*before_, ""));
   EXPECT_EQ(log_.text(), "");
   order_.reset();
   if (has_pushed_) GetParam().serving().ctx_pop_current();
@@ -51,15 +51,24 @@ void PoolConformanceTest::warm_up() const {
   EXPECT_TRUE(has_pattern(import_buffer(import(memory), mine), 0));
 }
 
-testing::AssertionResult PoolConformanceTest::nothing_left_since(footprint const& before) const {
-  if (!GetParam().is_asynchronous) return before.is_as_before();
-  // Not through the checked driver: nobody is to see it.
-  GetParam().serving().stream_synchronize(order_->native_handle());
-  auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+// Not through the checked driver: nobody is to see it.
+void PoolConformanceTest::settle() const {
+  if (GetParam().is_asynchronous) GetParam().serving().stream_synchronize(order_->native_handle());
+}
+
+footprint PoolConformanceTest::footprint_now() const {
+  settle();
+  return footprint::now(&checked_);
+}
+
+testing::AssertionResult PoolConformanceTest::is_as(footprint const& before,
+                                                    std::string const& but_for) const {
+  if (!GetParam().is_asynchronous) return before.is_as_before(but_for);
+  auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   for (;;) {
-    auto const result = before.is_as_before();
+    settle();
+    auto const result = before.is_as_before(but_for);
     if (result || std::chrono::steady_clock::now() > limit) return result;
-    std::this_thread::yield();
   }
 }
 
