@@ -157,7 +157,8 @@ TEST_F(BufferTest, FailureToFreeIsReportedAndNotThrown) {
   checked_.fail_call("mem_free_async", 1);
   EXPECT_NO_THROW(made.close());
   EXPECT_TRUE(made.is_closed());
-  EXPECT_NE(log_.text().find("closing a buffer of host memory: planted failure"), std::string::npos);
+  EXPECT_NE(log_.text().find("closing a buffer of host memory: planted failure"),
+            std::string::npos);
   memory.deallocate(address, 100, stream_ref::legacy_default());
 }
 
