@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <rankshare/driver/host_driver.hpp>
+#include <rankshare/handle/device.hpp>
 #include <rankshare/handle/stream.hpp>
 #include <rankshare/memory/host_memory_resource.hpp>
 #include <rankshare/mpi/node_communicator.hpp>
@@ -31,7 +32,7 @@ class node_fixture : public testing::Test {
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     before_.emplace(footprint::now(&checked_));
     node_.emplace(MPI_COMM_WORLD);
-    stream_.emplace(node_->device());
+    stream_.emplace(device::host());
   }
 
   void TearDown() override {

@@ -75,6 +75,7 @@ TEST_F(EnvironmentTest, AWrongValueOnTheLastRankIsAnErrorOfAllUntilItIsMended) {
 
 TEST_F(EnvironmentTest, DemandingAGpuWhereThereIsNoneFailsWhereOneIsAskedFor) {
   ::setenv("RANKSHARE_DRIVER", "cuda", 1);
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // also where there are some
   build_board();
   mpi::node_communicator node(communicator_);
   EXPECT_TRUE(throws<not_supported>([&] { node.device(); }, "RANKSHARE_DRIVER=cuda",
