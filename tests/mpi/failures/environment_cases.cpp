@@ -12,6 +12,7 @@
 
 #include <mpi/failures/failure_fixture.hpp>
 #include <rankshare/base/process.hpp>
+#include <rankshare/handle/device.hpp>
 
 namespace rankshare::test {
 namespace {
@@ -73,9 +74,17 @@ TEST_F(EnvironmentTest, AWrongValueOnTheLastRankIsAnErrorOfAllUntilItIsMended) {
   expect_wrong_values_refused(size_ - 1);
 }
 
-TEST_F(EnvironmentTest, DemandingAGpuWhereThereIsNoneFailsWhereOneIsAskedFor) {
-  ::setenv("RANKSHARE_DRIVER", "cuda", 1);
-  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // also where there are some
+// What the CUDA driver opens when it is looked for stays open: that comes before the fixture.
+class NoGpuTest : public failure_fixture {
+ protected:
+  static void SetUpTestSuite() {
+    ::setenv("RANKSHARE_DRIVER", "cuda", 1);
+    ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // also where there are some
+    EXPECT_THROW(device::count(), not_supported);
+  }
+};
+
+TEST_F(NoGpuTest, DemandingAGpuWhereThereIsNoneFailsWhereOneIsAskedFor) {
   build_board();
   mpi::node_communicator node(communicator_);
   EXPECT_TRUE(throws<not_supported>([&] { node.device(); }, "RANKSHARE_DRIVER=cuda",
