@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a process that uses a GPU, its forked children, and processes that see no GPU.
+// The end of a process that uses a GPU, and of its forked children.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cstdio>
 
-#include <cstdlib>
+#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -55,18 +53,7 @@ int run_static_objects(channel& parent) {
   return 0;
 }
 
-// Looks for GPUs, for the first time in its process.
-int run_look(channel& parent) {
-  int count = -1;
-  parent.send_outcome([&] { count = device::count(); });
-  parent.send(count);
-  parent.send_text(count == 0 ? device::why_no_gpu() : "");
-  parent.send_outcome([] { device::gpu(0); });
-  return 0;
-}
-
 role const static_objects_role("gpu static objects", run_static_objects);
-role const look_role("gpu look", run_look);
 
 class EndProcessGpuTest : public gpu_fixture {};
 
@@ -124,42 +111,6 @@ TEST_F(EndProcessGpuTest, EndOfAForkedChildTakesNothingFromItsParent) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(is_full_of(7, mine.seen));
   EXPECT_NO_THROW(mine.memory->allocate(1000));
-}
-
-TEST_F(EndProcessGpuTest, HiddenGpusAreSaidToBeHidden) {
-  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
-  child_process child("gpu look");
-  ::unsetenv("CUDA_VISIBLE_DEVICES");
-  EXPECT_EQ(child.talk().receive<error_kind>(), error_kind::none);
-  EXPECT_EQ(child.talk().receive_text(), "");
-  EXPECT_EQ(child.talk().receive<int>(), 0);
-  EXPECT_NE(child.talk().receive_text().find("CUDA_VISIBLE_DEVICES=''"), std::string::npos);
-  EXPECT_EQ(child.talk().receive<error_kind>(), error_kind::not_supported);
-  EXPECT_NE(child.talk().receive_text().find("using GPU 0: "), std::string::npos);
-  EXPECT_EQ(child.wait(), 0);
-}
-
-TEST_F(EndProcessGpuTest, HiddenGpusAreAnErrorWhereOneIsAskedFor) {
-  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
-  ::setenv("RANKSHARE_DRIVER", "cuda", 1);
-  child_process child("gpu look");
-  ::unsetenv("CUDA_VISIBLE_DEVICES");
-  ::unsetenv("RANKSHARE_DRIVER");
-  EXPECT_EQ(child.talk().receive<error_kind>(), error_kind::not_supported);
-  auto const text = child.talk().receive_text();
-  EXPECT_NE(text.find("RANKSHARE_DRIVER=cuda asks for a GPU"), std::string::npos) << text;
-  EXPECT_NE(text.find("CUDA_VISIBLE_DEVICES=''"), std::string::npos) << text;
-}
-
-TEST_F(EndProcessGpuTest, HostDriverHidesGpusWithoutInitialisingCuda) {
-  ::setenv("RANKSHARE_DRIVER", "host", 1);
-  child_process child("gpu look");
-  ::unsetenv("RANKSHARE_DRIVER");
-  EXPECT_EQ(child.talk().receive<error_kind>(), error_kind::none);
-  (void)child.talk().receive_text();
-  EXPECT_EQ(child.talk().receive<int>(), 0);
-  EXPECT_NE(child.talk().receive_text().find("RANKSHARE_DRIVER=host"), std::string::npos);
-  EXPECT_EQ(child.talk().receive<error_kind>(), error_kind::not_supported);
 }
 
 }  // namespace

@@ -320,10 +320,11 @@ END
   plant_mpi several gpu,mpi 2 <<<'echo "[       OK ] A.One (0 ms)"'
   plant_passing on_the_host ''
   plant script gpu programs/script.sh <<<'exit 1'
+  plant_passing hides_gpus gpu,no_sanitizer
 }
 
 sanitizer() {
-  local options='--tool memcheck --error-exitcode 99 --report-api-errors no'
+  local options='--tool memcheck --error-exitcode 99 --report-api-errors no --require-cuda-init no'
   plant_sanitizer
   run 0 '^2 passed, 0 failed, 0 skipped$' --sanitize --only-repeats
   diff - "$notes" <<END
@@ -331,6 +332,16 @@ sanitizer: $options programs/single argument
 launcher: -t 10 -n 2
 sanitizer: $options programs/several argument
 END
+}
+
+sanitizer_speaks_last() {
+  script "$bin/compute-sanitizer" <<'END'
+while [[ $1 == --* ]]; do shift 2; done
+"$@"
+echo '========= ERROR SUMMARY: 0 errors'
+END
+  plant example gpu <<<'echo "verified: 1 ranks"'
+  run 0 '^1 passed, 0 failed, 0 skipped$' --sanitize --only-repeats
 }
 
 sanitizer_that_finds_something() {
@@ -351,7 +362,7 @@ for name in cases_are_counted skips_for_one_reason_are_one_line arguments_enviro
   skip_listed_for_another_reason skip_listed_for_this_user skip_listed_for_another_user \
   unlisted_skip_where_none_is_required example_that_needs_a_gpu filters list wrong_arguments measurements daemon \
   daemon_after_the_plain_tests daemon_that_does_not_quit daemon_of_an_interrupted_run daemon_that_does_not_start \
-  daemon_that_is_not_there sanitizer sanitizer_that_finds_something sanitizer_that_is_not_there; do
+  daemon_that_is_not_there sanitizer sanitizer_speaks_last sanitizer_that_finds_something sanitizer_that_is_not_there; do
   begin
   run_case PackTest "$name"
 done

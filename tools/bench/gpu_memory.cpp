@@ -160,7 +160,7 @@ std::vector<measurement> gpu_memory_measurements() {
   };
   return {allocate("256", 256),
           allocate("1m", std::size_t{1} << 20),
-          {"gpu_import_repeated",
+          {"gpu_repeated_import",
            "buffer::from_ipc_descriptor of a buffer of a GPU that is mapped already, 10,000 times; "
            "and the calls of the driver that one takes",
            1, why_no_gpu, import_repeated}};
