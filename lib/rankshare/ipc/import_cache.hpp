@@ -11,7 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include <rankshare/base/spin_mutex.hpp>
+#include <rankshare/base/light_mutex.hpp>
 #include <rankshare/driver/driver.hpp>
 #include <rankshare/handle/device.hpp>
 #include <rankshare/handle/event.hpp>
@@ -91,7 +91,7 @@ class RANKSHARE_EXPORT import_cache {
 
   pool* source_;
   device where_;
-  mutable spin_mutex mutex_;  // a repeated import takes little more than it
+  mutable light_mutex mutex_;  // a repeated import takes little more than it
   entry_map entries_;
   // A driver that is given one payload twice makes two imports of one mapping.
   std::map<pointer_payload, std::uint64_t> serials_;
