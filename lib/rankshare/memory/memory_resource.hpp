@@ -60,8 +60,8 @@ class RANKSHARE_EXPORT memory_resource {
   /// @param pointer address of the allocation
   /// @param size    bytes that were asked for
   /// @param stream  orders the end of the memory
-  /// @throws invalid_argument      if `pointer` is no allocation of this resource. On a GPU only if it
-  ///                               is one of no pool
+  /// @throws invalid_argument      if `pointer` is no allocation of this resource; on a GPU only
+  ///                               if it is one of no pool
   /// @throws mapped_resource_error if the resource was imported
   void deallocate(device_pointer pointer, std::size_t size, stream_ref stream) {
     state_->deallocate(pointer, size, stream);

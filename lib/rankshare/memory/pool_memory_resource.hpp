@@ -55,8 +55,8 @@ class RANKSHARE_EXPORT pool_memory_resource {
 
   /// Frees memory that no buffer owns.
   ///
-  /// @throws invalid_argument      if `pointer` is no allocation of this pool. On a GPU only if it is
-  ///                               one of no pool: the CUDA driver frees what others allocated
+  /// @throws invalid_argument      if `pointer` is no allocation of this pool; on a GPU only if it
+  ///                               is one of no pool: the driver frees what others allocated
   /// @throws mapped_resource_error if the resource was imported
   /// @throws closed_error     if the resource is closed
   void deallocate(device_pointer pointer, std::size_t size, stream_ref stream) const;
